@@ -61,6 +61,7 @@ class CaseFindings:
     judge_used: Usage = field(default_factory=Usage)  # The part of `used` that belongs to the judge.
     asked: dict[str, str] = field(default_factory=dict)  # Fingerprints of the requests that the case sent.
     conversation: Transcript | None = None  # The test's messages, if the test itself calls the model.
+    failures: int = 0  # Number of the case's pytest reports (setup, call, teardown) that failed the session.
 
     def score_case(self, case: Case, solved: SolvedCase) -> None:
         """Add a solved case's transcript and judges' scores, and run the scorers that call no model.

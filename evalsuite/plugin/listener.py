@@ -77,7 +77,7 @@ class ReportListener:
         self._channels: list[Any] = []
         self.items: list[str] = []
         self._finished_plain_items: set[str] = set()  # Node ids of finished items that are not cases.
-        self._failed_reports: Counter[str] = Counter()  # By node id, since the item's last record.
+        self._failed_subtests: Counter[str] = Counter()  # By node id, since the item's last record.
         # For each case: the number of failed reports, and how many of these do not fail the session.
         self._failures: dict[str, tuple[int, int]] = {}
         # Workers' requests arrive in one thread per worker, while reports arrive in the main thread.
@@ -301,9 +301,8 @@ class ReportListener:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record in a report; if the case's worker died, store an error record."""
-        # Count reports here as pytest does, because it may change a report to failed after a worker has recorded it.
-        if report.failed and not hasattr(report, "wasxfail"):
-            self._failed_reports[report.nodeid] += 1
+        # Only pytest's reports of subtests have a context.
+        self._failed_subtests[report.nodeid] += report.failed and hasattr(report, "context")
         if hasattr(report, RECORD) or str(report.when) == "???":
             try:
                 self._store_reported_record(self.open_run(), report)
@@ -320,18 +319,19 @@ class ReportListener:
 
     def _store_reported_record(self, run: ActiveRun, report: pytest.TestReport) -> None:
         case = report.nodeid
-        sent, failures = report.__dict__.pop(RECORD, None), self._failed_reports.pop(case, 0)
+        sent, subtests = report.__dict__.pop(RECORD, None), self._failed_subtests.pop(case, 0)
         if sent is not None:
             from evalsuite.engine.case_record import StorableRecord
 
-            kept = StorableRecord(*sent)
+            *parts, failures = sent
+            kept = StorableRecord(*parts)
             run.store_record(case, kept)
             benchmark: str | None = kept.benchmark
-            # If another plugin failed the case, no gate excuses the failure, because the case's record lacks it.
-            if failures and json.loads(kept.line)["outcome"] not in {"failed", "error"}:
-                failures = 0
+            # After failed subtests, pytest fails the test's own report, too, which a worker does not know yet. Other
+            # failures that another plugin reports are not counted, because no gate excuses them.
+            failures = subtests + max(failures, 1) if subtests else failures
         else:
-            benchmark = run.store_crash_record(case, str(report.longrepr))
+            benchmark, failures = run.store_crash_record(case, str(report.longrepr)), 1
         # If a case ran several times, the last result counts.
         self._failures.pop(case, None)
         if failures and benchmark is not None:

@@ -157,6 +157,7 @@ def _record_failure(item: pytest.Item, case: Case, excinfo: Raised, report: pyte
             findings.excused = excuse
             report.outcome = "skipped"
             report.wasxfail = EXCUSES[excuse]
+    findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
         record = findings.make_record(case, item.nodeid, process.model_name or "")
         # Show all scores if the test reads no score by name, because the test may then depend on any score.
@@ -197,7 +198,7 @@ def _attach_record_to_report(item: pytest.Item, case: Case, report: pytest.TestR
     findings = get_findings(item)
     kept = findings.make_storable_record(case, item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
-    setattr(report, RECORD, (*kept,))
+    setattr(report, RECORD, (*kept, findings.failures))
     # Delete the case's data (such as the transcript) to save memory, because pytest keeps all items until the end.
     del item.stash[FINDINGS]
 

@@ -222,17 +222,25 @@ def test_pdb_opens_in_a_gated_case_below_its_threshold(suite: Suite) -> None:
     child.wait()
 
 
-def test_a_gate_does_not_excuse_the_failure_that_another_plugin_reports(suite: Suite, workers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "condition", ['call.when == "call" and report.passed', 'call.when == "teardown" and item.nodeid in missed']
+)
+def test_a_gate_does_not_excuse_the_failure_that_another_plugin_reports(
+    suite: Suite, workers: tuple[str, ...], condition: str
+) -> None:
     suite.pytester.makeconftest(
-        """
+        f"""
         import pytest
 
         pytest_plugins = ["evalsuite.plugin"]
+        missed = set()
 
         @pytest.hookimpl(wrapper=True, tryfirst=True)
-        def pytest_runtest_makereport(call):
+        def pytest_runtest_makereport(item, call):
             report = yield
-            if call.when == "call" and report.passed:
+            if call.excinfo is not None:
+                missed.add(item.nodeid)
+            if {condition}:
                 report.outcome, report.longrepr = "failed", "it left a file open"
             return report
         """
