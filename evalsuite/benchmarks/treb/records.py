@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any, TextIO
 
-from evalsuite.benchmarks.dataset_files import (
-    parse_json,
-    read_field,
-    read_json_lines,
-    read_json_records,
-    read_text,
-    require_type,
-)
+from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json_records, read_text, require_type
 from evalsuite.benchmarks.treb.rules import list_broken_rules
 from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.metrics.numbers import numeric_match, parse_number
@@ -260,111 +252,51 @@ def _find_csv_file(name: str, source: RecordSource) -> str:
     raise source.make_field_error("file_path", repr(name), f"a CSV file in {source.root}")
 
 
-AT_ONCE = 16 << 20  # Larger files are streamed; errors in smaller files state line and column.
-PIECE = 1 << 20
-_BLANK = re.compile(r"\s*")
+PIECE = 1 << 20  # Number of characters that are read from a file at a time.
+_COMMA = re.compile(r"\s*,\s*")
 _DECODER = json.JSONDecoder()
 
 
 def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the location (`record 3`, `line 3`) and the object for each record of a JSON list or of JSON lines."""
+    """Yield the location (`record 3`, `line 3`) and the object for each record of a JSON list or of JSON lines.
+
+    Files may be large, so only one record is in memory at a time.
+    """
     try:
-        large = path.stat().st_size > AT_ONCE
-    except OSError:
-        large = False  # `_read_all_records` then explains why the file cannot be read.
-    yield from _stream_records(path) if large else _read_all_records(path)
-
-
-def _read_all_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    text = read_text(path).lstrip()
-    if not text:
-        raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
-    yield from read_json_records(path) if text.startswith("[") else read_json_lines(path)
-
-
-def _stream_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    try:
-        with path.open("rb") as file:
-            listed = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            beginning = file.read(PIECE).lstrip()
+            if not beginning:
+                raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
+            if beginning.startswith("["):
+                yield from _stream_json_list(path, beginning, file)
+                return
             file.seek(0)
-            yield from _JsonListReader(path, file).parse_records() if listed else _stream_json_lines(path, file)
-    except OSError as error:
-        raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
-    except UnicodeDecodeError as error:
-        raise DatasetError(path, "", f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text") from error
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    place = f"line {number}"
+                    yield place, require_type(parse_json(line, path, place), dict, path, place)
+    except (OSError, UnicodeDecodeError):
+        read_text(path)  # Raises an error that explains why the file cannot be read.
+        raise
 
 
-def _stream_json_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, line in enumerate(file, 1):
-        if line.strip():
-            place = f"line {number}"
-            yield place, require_type(parse_json(line.decode("utf-8-sig"), path, place), dict, path, place)
-
-
-class _JsonListReader:
-    """Parses a JSON list of objects piece by piece, with only one object in memory at a time."""
-
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self._path, self._file = path, file
-        self._text, self._at = "", 0
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-
-    def parse_records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield the objects in order."""
-        self._consume_character("[", "its beginning")
-        number = 0
-        while self._peek_character() != "]" or number:
-            number += 1
-            place = f"record {number}"
-            yield place, self._parse_record(place)
-            if self._peek_character() != ",":
-                break
-            self._at += 1
-        self._consume_character("]", f"the place after record {number}")
-        if self._peek_character():
-            raise self._make_syntax_error(f"the place after record {number}", "the end of the file")
-
-    def _parse_record(self, place: str) -> Mapping[str, Any]:
-        if self._peek_character() != "{":
-            raise self._make_syntax_error(place, "an object")
-        wanted = PIECE
-        while True:
+def _stream_json_list(path: Path, beginning: str, file: TextIO) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    # The bracket becomes a comma, so that a comma precedes each record.
+    text, number, at = f",{beginning[1:]}", 0, 0
+    while True:
+        while comma := _COMMA.match(text, at):
             try:
-                _, end = _DECODER.raw_decode(self._text, self._at)
+                _, end = _DECODER.raw_decode(text, comma.end())
+            except (ValueError, RecursionError):
                 break
-            except RecursionError:
-                end = len(self._text)  # `parse_json` below reports that the record is nested too deeply.
-                break
-            except ValueError as error:
-                # Read twice as much each time, because each attempt parses the record again from its beginning.
-                if not self._read_more_text(wanted):
-                    raise self._make_syntax_error(place, "a whole JSON object") from error
-                wanted *= 2
-        text, self._at = self._text[self._at : end], end
-        return require_type(parse_json(text, self._path, place), dict, self._path, place)
-
-    def _consume_character(self, sign: str, place: str) -> None:
-        if self._peek_character() != sign:
-            raise self._make_syntax_error(place, repr(sign))
-        self._at += 1
-
-    def _peek_character(self) -> str:
-        """Return the next non-blank character; empty at the end of the file."""
-        while True:
-            blank = _BLANK.match(self._text, self._at)
-            self._at = blank.end() if blank else self._at
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._read_more_text(PIECE):
-                return ""
-
-    def _read_more_text(self, size: int) -> bool:
-        """Drop the parsed text and read more from the file; return False at the end of the file."""
-        data = self._file.read(size)
-        self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)
-        self._at = 0
-        return bool(data)
-
-    def _make_syntax_error(self, place: str, expected: str) -> DatasetError:
-        ahead = repr(self._text[self._at : self._at + 20]) if self._at < len(self._text) else "the end of the file"
-        return DatasetError(self._path, place, ahead, expected)
+            number, place = number + 1, f"record {number + 1}"
+            yield place, require_type(parse_json(text[comma.end() : end], path, place), dict, path, place)
+            at = end
+        # Read twice as much each time, because each attempt parses a long record again from its beginning.
+        piece = file.read(max(PIECE, len(text) - at))
+        if not piece:
+            break
+        text, at = text[at:] + piece, 0
+    if text[at:].strip() != "]":
+        # The list is empty or faulty. Reading the file as a whole raises an error with line and column.
+        yield from islice(read_json_records(path), number, None)

@@ -258,7 +258,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "AT_ONCE", 0)
     monkeypatch.setattr(records, "PIECE", 3)
 
 
@@ -284,16 +283,16 @@ def test_json_lines_are_streamed_by_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[{"a": 1}, {"b"', "record 2: found .* expected a whole JSON object"),
-        ('[{"a": 1} {"b": 2}]', "after record 1: found .* expected ']'"),
-        ('[{"a": 1}, ]', "record 2: found ']', expected an object"),
-        ('[{"a": 1}] more', "after record 1: found 'm', expected the end"),
-        ("[1]", "record 1: found '1.*expected an object"),
-        ('[{"a": 1}', "after record 1: found the end of the file"),
+        ('[{"a": 1}, {"b"', "line 1, column 16: found the end of the text, expected JSON"),
+        ('[{"a": 1} {"b": 2}]', "line 1, column 11: found '{\"b\": 2}]', expected JSON"),
+        ('[{"a": 1}, ]', "line 1, column 1[02]: found '.*', expected JSON"),
+        ('[{"a": 1}] more', "line 1, column 12: found 'more', expected JSON"),
+        ("[1]", "record 1: found 1, expected an object"),
+        ('[{"a": 1}', "line 1, column 10: found the end of the text, expected JSON"),
         ('[{"a": "\\ud800"}]', "record 1: found half of a surrogate pair"),
     ],
 )
-def test_a_fault_is_told_with_its_record(tmp_path: Path, text: str, message: str) -> None:
+def test_a_fault_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "broken.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DatasetError, match=message):
