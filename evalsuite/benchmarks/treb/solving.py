@@ -9,14 +9,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
-from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, TableCache, is_large_table
+from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, is_large_table, read_table
 from evalsuite.core.errors import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
@@ -33,36 +33,28 @@ ROUNDS = 3
 CHARACTERS_PER_TOKEN = 4  # Average number of characters per token in English texts.
 
 
-@dataclass(frozen=True, slots=True)
-class TcotSolver:
-    """TCoT: one call, with each table as text of at most `limit` characters."""
+async def answer_in_words(sample: Sample, model: Model, *, limit: int, params: Mapping[str, Any]) -> Transcript:
+    """Solve a sample in TCoT: by one call, with each table as text of at most `limit` characters.
 
-    limit: int
-    params: Mapping[str, Any] = field(default_factory=dict)
-    cache: TableCache = field(default_factory=TableCache)
+    If a JSON object is requested, `facts["json"]` in the transcript states whether the answer contains one.
+    """
 
-    async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        """Send one request; `facts["json"]` in the transcript states whether the answer has the requested JSON form."""
-        tables = await run_in_thread(self._format_tables, sample)
-        instructions = IN_WORDS if should_be_json(sample) else SUMMARY
-        prompt = _build_prompt(instructions, "", sample, "\n\n".join(tables))
-        if not tables:  # Questions without a table (language understanding) are sent unchanged.
-            prompt = [Message("user", str(sample.input))]
-        completion = await model.chat(prompt, **self.params)
-        answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
-        if should_be_json(sample):
-            answer, is_json = read_answer(completion.text)
-            facts |= {"json": "found" if is_json else "missing"}
-        messages = (*prompt, Message("assistant", completion.text))
-        return Transcript(answer, messages, completion.reasoning, facts=facts)
-
-    def _format_tables(self, sample: Sample) -> list[str]:
+    def format_tables() -> str:
         mode = sample.tags["mode"]
         form = "html" if mode == "tcot_html" else "markdown"
-        return [
-            format_table(self.cache.read_table(source), source[form], mode, self.limit)
-            for source in sample.metadata["tables"]
-        ]
+        sources = sample.metadata["tables"]
+        return "\n\n".join(format_table(read_table(source), source[form], mode, limit) for source in sources)
+
+    instructions = IN_WORDS if should_be_json(sample) else SUMMARY
+    prompt = _build_prompt(instructions, "", sample, await run_in_thread(format_tables))
+    if not sample.metadata["tables"]:  # Questions without a table (language understanding) are sent unchanged.
+        prompt = [Message("user", str(sample.input))]
+    completion = await model.chat(prompt, **params)
+    answer, facts = completion.text.strip(), {"finish": completion.finish_reason}
+    if should_be_json(sample):
+        answer, is_json = read_answer(completion.text)
+        facts |= {"json": "found" if is_json else "missing"}
+    return Transcript(answer, (*prompt, Message("assistant", completion.text)), completion.reasoning, facts=facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,34 +80,33 @@ def make_solver(setup: Setup) -> ModeSolver:
     options = TrebOptions.from_setup(setup)
     half = options.context // 2
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
-    cache = TableCache()
-    shared: dict[str, Any] = {"tables": partial(make_sandbox_tables, cache=cache), "timeout": options.timeout, **params}
     # For the official files, use the paper's package versions, because reports compare the results with the paper's.
     usual = "treb-2025" if setup.data is not None else "own"
     # Preload scipy.stats, because hypothesis tests need it and importing it takes half a second.
     sandbox = Sandbox(preload=("numpy", "pandas", "scipy.stats"), usual=usual)
-    words = TcotSolver(half, params, cache)
-    program = program_of_thought(prompt=_make_prompt_writer(PROGRAM, half), sandbox=sandbox, **shared)
-    rounds = interleaved(rounds=ROUNDS, prompt=_make_prompt_writer(_ROUNDS_TEXT, half), sandbox=sandbox, **shared)
-    modes: dict[str, Solver] = {**dict.fromkeys(TEXT_MODES, words), "tcot": words, "pot": program, "icot": rounds}
+    shared: dict[str, Any] = {"tables": make_sandbox_tables, "timeout": options.timeout, "sandbox": sandbox, **params}
+
+    def make_prompt_writer(instructions: str) -> Callable[[Sample, str], list[Message]]:
+        limit = CHARACTERS_PER_TOKEN * half
+        return lambda sample, tables: _build_prompt(instructions, REMINDER, sample, shorten_to_beginning(tables, limit))
+
+    modes: dict[str, Solver] = {
+        **dict.fromkeys(("tcot", *TEXT_MODES), partial(answer_in_words, limit=half, params=params)),
+        "pot": program_of_thought(prompt=make_prompt_writer(PROGRAM), **shared),
+        "icot": interleaved(rounds=ROUNDS, prompt=make_prompt_writer(_ROUNDS_TEXT), **shared),
+    }
     return ModeSolver(modes, sandbox)
 
 
-def make_sandbox_tables(sample: Sample, cache: TableCache) -> dict[str, TableFile]:
+def make_sandbox_tables(sample: Sample) -> dict[str, TableFile]:
     """Make the tables for the sandbox, called `df`, `df2`, `df3` and so on."""
     return {
         f"df{number}" if number > 1 else "df": TableFile(
-            Path(source["csv"]) if is_large_table(source) else cache.read_table(source).format_csv().encode(),
+            Path(source["csv"]) if is_large_table(source) else read_table(source).format_csv().encode(),
             source["header_rows"],
         )
         for number, source in enumerate(sample.metadata["tables"], 1)
     }
-
-
-def _make_prompt_writer(instructions: str, tokens: int) -> Callable[[Sample, str], list[Message]]:
-    """Make a function that writes prompts, and shortens the description of tables to about `tokens` tokens."""
-    limit = CHARACTERS_PER_TOKEN * tokens
-    return lambda sample, tables: _build_prompt(instructions, REMINDER, sample, shorten_to_beginning(tables, limit))
 
 
 SMALL_ROWS, SMALL_COLUMNS = 50, 20

@@ -1,12 +1,10 @@
-"""Read tables of text cells from CSV or Markdown, write them as Markdown, HTML or CSV, and cache them."""
+"""Read tables of text cells from CSV or Markdown, and write them as Markdown, HTML or CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -118,7 +116,6 @@ def _collapse_blanks(cell: str) -> str:
     return " ".join(cell.split())
 
 
-MOST_CHARACTERS = 16 << 20  # Maximum characters of cached CSV; parsed cells take about ten times as many bytes.
 LARGEST = 16 << 20  # Maximum bytes of a CSV file that is parsed as a whole.
 FIRST_ROWS = 50  # Number of rows that are read from a larger CSV file.
 
@@ -129,36 +126,14 @@ def is_large_table(source: Mapping[str, Any]) -> bool:
     return bool(path and path.is_file() and path.stat().st_size > LARGEST)
 
 
-class TableCache:
-    """Thread-safe cache of recently read tables, because all modes and prompts of a question use the same tables."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._tables: OrderedDict[tuple[str, int], tuple[SourceTable, int]] = OrderedDict()
-
-    def read_table(self, source: Mapping[str, Any]) -> SourceTable:
-        """Read a record's table from CSV (only the beginning of a large file) or, without a CSV file, from Markdown."""
-        path, header_rows = source["csv"], source["header_rows"]
-        if not path:
-            return _parse_csv_or_markdown(source["markdown"], header_rows, "")
-        key = (path, header_rows)
-        with self._lock:
-            if key in self._tables:
-                self._tables.move_to_end(key)
-                return self._tables[key][0]
-            if is_large_table(source):
-                table, size = read_first_rows(Path(path), header_rows, FIRST_ROWS), 0
-            else:
-                text = read_text(Path(path))
-                table, size = _parse_csv_or_markdown(text, header_rows, path), len(text)
-            self._tables[key] = table, size
-            while len(self._tables) > 1 and sum(size for _, size in self._tables.values()) > MOST_CHARACTERS:
-                self._tables.popitem(last=False)
-            return table
-
-
-def _parse_csv_or_markdown(text: str, header_row_count: int, path: str) -> SourceTable:
+def read_table(source: Mapping[str, Any]) -> SourceTable:
+    """Read a record's table from CSV (only the beginning of a large file) or, without a CSV file, from Markdown."""
+    path, header_rows = source["csv"], source["header_rows"]
+    if is_large_table(source):
+        return read_first_rows(Path(path), header_rows, FIRST_ROWS)
     try:
-        return (parse_csv if path else parse_markdown)(text, header_row_count)
+        return (
+            parse_csv(read_text(Path(path)), header_rows) if path else parse_markdown(source["markdown"], header_rows)
+        )
     except ValueError as error:
         raise DatasetError(path or "a table in Markdown", "", str(error), "a table") from error

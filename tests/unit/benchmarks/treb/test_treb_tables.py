@@ -1,4 +1,4 @@
-"""Tables read from CSV and Markdown, written in three formats, and cached."""
+"""Tables read from CSV and Markdown, and written in three formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb.solving import format_table, make_sandbox_tables
-from evalsuite.benchmarks.treb.tables import SourceTable, TableCache, parse_csv, parse_markdown
+from evalsuite.benchmarks.treb.tables import SourceTable, parse_csv, parse_markdown, read_table
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Sample
 from evalsuite.sandbox import TableFile
@@ -106,51 +106,31 @@ def source(path: Path | str, header_rows: int = 1, markdown: str = "") -> dict[s
     return {"csv": str(path), "header_rows": header_rows, "markdown": markdown}
 
 
-def test_a_file_is_read_once(tmp_path: Path) -> None:
-    path, cache = tmp_path / "a.csv", TableCache()
-    path.write_text("city\nOslo\n")
-    first = cache.read_table(source(path))
-    path.unlink()
-    assert cache.read_table(source(path)) is first
-    assert first.rows == (("Oslo",),)
-
-
 def test_another_number_of_header_rows_is_another_table(tmp_path: Path) -> None:
-    path, cache = tmp_path / "a.csv", TableCache()
+    path = tmp_path / "a.csv"
     path.write_text("city\nOslo\n")
-    assert cache.read_table(source(path)).header != cache.read_table(source(path, 0)).header
-
-
-def test_the_tables_read_longest_ago_are_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalsuite.benchmarks.treb.tables.MOST_CHARACTERS", 25)
-    cache = TableCache()
-    paths = [tmp_path / f"{name}.csv" for name in "abc"]
-    for path in paths:
-        path.write_text("city\nOslo\n")
-    first, second, _ = (cache.read_table(source(path)) for path in paths)
-    assert cache.read_table(source(paths[1])) is second
-    assert cache.read_table(source(paths[0])) is not first
+    assert read_table(source(path)).header != read_table(source(path, 0)).header
 
 
 def test_what_is_no_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("city\n")
     with pytest.raises(DatasetError, match=r"a\.csv: found 1 row, fewer than its 3 header rows"):
-        TableCache().read_table(source(path, 3))
+        read_table(source(path, 3))
     with pytest.raises(DatasetError, match="a table in Markdown"):
-        TableCache().read_table(source("", 3, "| a |"))
+        read_table(source("", 3, "| a |"))
 
 
 def test_of_a_large_file_only_the_beginning_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.csv"
     path.write_text("a,b\n" + "1, x\n\n" * 70, encoding="utf-8")
-    whole = TableCache().read_table(source(path))
+    whole = read_table(source(path))
     monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
-    table = TableCache().read_table(source(path))
+    table = read_table(source(path))
     assert (table.header, table.rows, table.left_out) == (whole.header, whole.rows[:50], 20)
     assert format_table(table, "", "tcot_markdown", 10_000) == format_table(whole, "", "tcot_markdown", 10_000)
     given = Sample("s", "?", metadata={"tables": [source(path)]})
-    assert make_sandbox_tables(given, TableCache()) == {"df": TableFile(path, 1)}
+    assert make_sandbox_tables(given) == {"df": TableFile(path, 1)}
 
 
 @pytest.mark.parametrize("content", [b"a,b\n\xff,1\n" * 60, b'a,"b\n' + b"x" * 200_000])
@@ -160,4 +140,4 @@ def test_a_large_file_that_is_not_a_table_is_an_error(
     monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
     (tmp_path / "bad.csv").write_bytes(content)
     with pytest.raises(DatasetError, match=r"bad\.csv"):
-        TableCache().read_table(source(tmp_path / "bad.csv"))
+        read_table(source(tmp_path / "bad.csv"))
