@@ -36,7 +36,6 @@ from evalsuite.output.reports.section import (
     Table,
     parse_columns,
 )
-from evalsuite.results.run_folders import ARTEFACTS
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
@@ -66,15 +65,16 @@ def find_column(row: Row) -> AverageColumn:
 def average_column(tally: Tally, metric: str, column: AverageColumn) -> float | None:
     """Average the means of a column's subtasks; ignore subtasks without scored cases; None if no case is scored."""
     scored = tally.scored(metric).where(lambda row: find_column(row) == column)
-    return _compute_mean_of_measured(cases.mean(metric) for cases in scored.groups("subtask").values())
+    return _average_measured(cases.mean(metric) for cases in scored.groups("subtask").values())
 
 
 def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Estimate | None:
     """Average a metric over the paper's columns that have scored cases; add a confidence interval.
 
-    The overall mean is a weighted sum of the cases' scores. The modes and epochs of one record form one cluster.
-    The interval counts only the variance between records of the same subtask, because the 26 subtasks are fixed. If any
-    subtask has only a single record, no interval is computed.
+    The overall mean is a weighted sum of the cases' scores; a case's weight is 1 / (number of columns x number of
+    subtasks in its column x number of cases of its subtask in this column). The modes and epochs of one record form one
+    cluster. The interval counts only the variance between records of the same subtask, because the 26 subtasks are
+    fixed. If any subtask has only a single record, no interval is computed.
 
     If no subtask has records with different scores, the observed spread is zero, but the true spread may be greater. If
     each record is correct with its own probability p, the probability that all records are correct is at most
@@ -84,10 +84,20 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     spread extends by w ln(2 / (1 - confidence)) to both sides. Every interval of 0/1 scores extends at least as far;
     otherwise, one wrong answer could narrow an interval.
     """
-    scored = _select_expected_cases(tally, metric).scored(metric)
+    columns = list_columns(metric)
+    # Select the cases that should have the metric, because a gate counts those without it as missing.
+    ran = tally.where(lambda row: "skill" in row.tags and row.tags["subtask"] != RULES_SUBTASK)
+    expected = ran.where(lambda row: find_column(row) in columns)
+    if metric == "exact_match":  # Only answers that are numbers have an exact match; all answers have a ROUGE-L.
+        expected = expected.where(lambda row: any(name in row.scores for name in ("rouge_l", metric)))
+    scored = expected.scored(metric)
     if not len(scored):
         return None
-    weighted = list(zip(scored, _compute_weights(scored), strict=True))
+    cells = [(find_column(row), row.tags["subtask"]) for row in scored]
+    cases_by_cell = Counter(cells)
+    subtasks_by_column = Counter(column for column, _ in cases_by_cell)
+    weights = [1 / (len(subtasks_by_column) * subtasks_by_column[cell[0]] * cases_by_cell[cell]) for cell in cells]
+    weighted = list(zip(scored, weights, strict=True))
     value = math.fsum(weight * row.scores[metric] for row, weight in weighted)
     # Maps each subtask, then each record, to its cases with their weights.
     records: dict[str, dict[str, list[tuple[Row, float]]]] = defaultdict(lambda: defaultdict(list))
@@ -107,27 +117,8 @@ def average_columns(tally: Tally, metric: str, confidence: float = 0.95) -> Esti
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), len(scored))
 
 
-def _select_expected_cases(tally: Tally, metric: str) -> Tally:
-    """Select the cases that should have a metric, because a gate counts those without it as missing."""
-    columns = list_columns(metric)
-    ran = tally.where(lambda row: "skill" in row.tags and row.tags["subtask"] != RULES_SUBTASK)
-    expected = ran.where(lambda row: find_column(row) in columns)
-    if metric != "exact_match":
-        return expected
-    # Only answers that are numbers have an exact match; all answers have a ROUGE-L.
-    return expected.where(lambda row: any(name in row.scores for name in ("rouge_l", metric)))
-
-
 # Gates use the overall scores (`treb.overall_judge`), because a mean over cases would weight subtasks by size.
 OVERALLS = {f"overall_{metric}": partial(average_columns, metric=metric) for metric in METRICS}
-
-
-def _compute_weights(scored: Iterable[Row]) -> list[float]:
-    """Return the weights 1 / (columns x subtasks in the case's column x cases of the case's subtask in this column)."""
-    cells = [(find_column(row), row.tags["subtask"]) for row in scored]
-    cases = Counter(cells)
-    subtasks = Counter(column for column, _ in cases)
-    return [1 / (len(subtasks) * subtasks[cell[0]] * cases[cell]) for cell in cells]
 
 
 RULES = "instruction_following"
@@ -135,7 +126,6 @@ RULES = "instruction_following"
 PROGRAM_STATES = ("ok", "failed", "package missing", "timed out", "printed nothing", "missing")
 # Charts show only the first of these metrics that has scores.
 CHART_METRICS = ("judge", "rouge_l")
-SHOWN_FILES = 20
 
 
 def make_report(views: Sequence[RunView]) -> Section:
@@ -150,7 +140,6 @@ def make_report(views: Sequence[RunView]) -> Section:
     blocks += [
         _make_subtask_table(views),
         *_tabulate_program_outcomes(views),
-        *_tabulate_files_written_by_programs(views),
         *(passage for view in views for passage in warn_of_cut_off_answers(view.label, view.tally, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
@@ -171,8 +160,12 @@ def _tabulate_metric(views: Sequence[RunView], metric: str, *, published: bool) 
             note += f" Rows marked as published: {source}."
         else:
             note += " The paper prints no such table."
-    heads = [Column("Run"), *(Column(" ".join(column), "percent", 2) for column in columns)]
-    return Table((METRICS | RELEASED)[metric], (*heads, Column("Overall", "percent", 2)), rows, note)
+    heads = _make_percent_columns("Run", [*map(" ".join, columns), "Overall"])
+    return Table((METRICS | RELEASED)[metric], heads, rows, note)
+
+
+def _make_percent_columns(first: str, titles: Iterable[str]) -> list[Column]:
+    return [Column(first), *(Column(title, "percent", 2) for title in titles)]
 
 
 def _write_metric_note(views: Sequence[RunView], metric: str) -> str:
@@ -225,22 +218,6 @@ def _make_subtask_table(views: Sequence[RunView]) -> Table:
     return Table("By subtask", (*heads, *shown), rows, note)
 
 
-def _tabulate_files_written_by_programs(views: Sequence[RunView]) -> Iterator[Table]:
-    rows: list[list[Cell]] = [
-        [view.label, row.sample, str(row.facts["files"])]
-        for view in views
-        for row in view.tally
-        if row.facts.get("files")
-    ]
-    if rows:
-        left_out = f", here the first {SHOWN_FILES} of {len(rows)} cases" if len(rows) > SHOWN_FILES else ""
-        note = (
-            f"Pictures and texts that programs wrote{left_out}: shown with their case in report.html, and kept in the "
-            f"run's folder `{ARTEFACTS}`."
-        )
-        yield Table("Files of programs", (Column("Run"), Column("Case"), Column("Files")), rows[:SHOWN_FILES], note)
-
-
 def _tabulate_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
     """Count the programs in PoT and ICoT by outcome, because failed programs explain most zero scores."""
     rows: list[list[Cell]] = []
@@ -277,29 +254,24 @@ LEADERBOARD_TITLE = "As on the leaderboard"
 
 def find_best_mode(tally: Tally, subtask: str) -> tuple[float, str] | None:
     """Return the highest mean score among a subtask's modes, and this mode; None if no case was judged."""
-    rows: dict[str, list[Row]] = {mode: [] for mode in COLUMN_OF.values()}
+    scores: dict[str, list[float]] = {mode: [] for mode in COLUMN_OF.values()}
     for row in tally.scored(RANKING_METRIC).where(subtask=subtask):
-        rows[COLUMN_OF[row.tags["mode"]]].append(row)
-    means = [(Tally(tuple(cases)).mean(RANKING_METRIC), mode) for mode, cases in rows.items()]
-    measured = [(mean, mode) for mean, mode in means if mean is not None]
+        scores[COLUMN_OF[row.tags["mode"]]].append(row.scores[RANKING_METRIC])
+    means = [(math.fsum(values) / len(values), mode) for mode, values in scores.items() if values]
     # Compare only the means, so that the first mode wins if several modes have the same mean.
-    return max(measured, key=lambda pair: pair[0], default=None)
-
-
-def compute_skill_score(tally: Tally, skill: str) -> float | None:
-    """Average the judge's scores of a skill's subtasks, each in its best mode; None if no subtask was judged."""
-    names = [subtask.name for subtask in SUBTASKS if subtask.skill == skill]
-    return _compute_mean_of_measured(pair and pair[0] for pair in (find_best_mode(tally, name) for name in names))
+    return max(means, key=lambda pair: pair[0], default=None)
 
 
 def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterator[Table]:
     """Yield a table with the leaderboard's columns if any case was judged; `published` adds the published rows."""
     rows: list[list[Cell]] = []
     for view in views:
-        scores = [compute_skill_score(view.tally, skill) for skill in LEADERBOARD_SKILLS]
-        best = [pair[1] for subtask in SUBTASKS if subtask.table and (pair := find_best_mode(view.tally, subtask.name))]
-        counts = ", ".join(f"{mode} {best.count(mode)}" for mode in dict.fromkeys(COLUMN_OF.values()))
-        overall = None if None in scores else _compute_mean_of_measured(scores)
+        found = ((subtask.skill, find_best_mode(view.tally, subtask.name)) for subtask in SUBTASKS if subtask.table)
+        best = [(skill, *pair) for skill, pair in found if pair]
+        scores = [_average_measured(mean for of, mean, _ in best if of == skill) for skill in LEADERBOARD_SKILLS]
+        chosen = Counter(mode for _, _, mode in best)
+        counts = ", ".join(f"{mode} {chosen[mode]}" for mode in dict.fromkeys(COLUMN_OF.values()))
+        overall = None if None in scores else _average_measured(scores)
         rows.append([view.label, *scores, overall, counts if best else None])
     if not any(isinstance(cell, float) for row in rows for cell in row):
         return
@@ -318,11 +290,7 @@ def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterat
             f" Rows marked as published: {board['source']}; their judge is not this run's, and "
             "in those of May 2026 the overall is not the mean of the five."
         )
-    heads = [
-        Column("Run"),
-        *(Column(skill, "percent", 2) for skill in (*LEADERBOARD_SKILLS, "Overall")),
-        Column("Best modes"),
-    ]
+    heads = [*_make_percent_columns("Run", (*LEADERBOARD_SKILLS, "Overall")), Column("Best modes")]
     yield Table(LEADERBOARD_TITLE, heads, rows, note)
 
 
@@ -350,33 +318,33 @@ def tabulate_by_model_kind(views: Sequence[RunView], metric: str, *, published: 
     if len(views) < 2:
         return
     columns = list_columns(metric)
-    kinds: dict[str, list[list[float | None]]] = {}
+    by_kind: dict[str, list[Tally]] = {kind: [] for kind in reversed(KINDS)}
     for view in views:
-        estimate = average_columns(view.tally, metric)
-        means = [average_column(view.tally, metric, column) for column in columns]
-        row = [*means, estimate.value if estimate is not None else None]
-        kinds.setdefault(infer_model_kind(view.label), []).append(row)
-    by_column = {
-        kind: [_compute_mean_of_measured(values) for values in zip(*kinds[kind], strict=True)]
-        for kind in reversed(KINDS)
-        if kind in kinds
-    }
-    rows: list[list[Cell]] = [[kind, len(kinds[kind]), *means] for kind, means in by_column.items()]
+        by_kind[infer_model_kind(view.label)].append(view.tally)
+    rows: list[list[Cell]] = []
+    series: list[Series] = []
+    for kind, tallies in by_kind.items():
+        if tallies:
+            means = [
+                _average_measured(average_column(tally, metric, column) for tally in tallies) for column in columns
+            ]
+            overalls = filter(None, (average_columns(tally, metric) for tally in tallies))
+            rows.append([kind, len(tallies), *means, _average_measured(overall.value for overall in overalls)])
+            series.append(Series(kind, means))
     labels = [" ".join(column) for column in columns]
-    series = [Series(kind, means[:-1]) for kind, means in by_column.items()]
     note = f"{METRICS[metric]}, in percent: the mean over the models of a kind, which is read off a model's name."
     if published and metric == "judge":
         board = read_json(PUBLISHED_KINDS, dict)
         rows += [[f"{kind} (published)", count, *(one / 100 for one in rates)] for kind, count, *rates in board["rows"]]
         note += f" Rows marked as published: {board['source']}."
-    heads = [Column("Kind"), Column("Models", "count"), *(Column(label, "percent", 2) for label in labels)]
-    yield Table("By kind of model", (*heads, Column("Overall", "percent", 2)), rows, note)
+    heads = _make_percent_columns("Kind", (*labels, "Overall"))
+    yield Table("By kind of model", (heads[0], Column("Models", "count"), *heads[1:]), rows, note)
     if len(series) > 1:
         title = f"TReB by kind of model: {METRICS[metric]}"
         yield Chart("radar", "treb_by_kind", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])
 
 
-def _compute_mean_of_measured(values: Iterable[float | None]) -> float | None:
+def _average_measured(values: Iterable[float | None]) -> float | None:
     measured = [value for value in values if value is not None]
     return math.fsum(measured) / len(measured) if measured else None
 

@@ -17,7 +17,6 @@ from evalsuite.benchmarks.treb.report import (
     average_column,
     average_columns,
     choose_rows,
-    compute_skill_score,
     find_best_mode,
     make_report,
     make_submission_line,
@@ -348,8 +347,10 @@ def test_a_subtask_counts_in_its_best_mode_and_a_skill_is_the_mean_of_its_subtas
     )
     # Both formats of TCoT together are one mode.
     assert find_best_mode(tally, "Table Query") == (0.5, "PoT")
-    assert compute_skill_score(tally, "TBO") == pytest.approx((0.5 + 0.9) / 2)
-    assert compute_skill_score(tally, "DA") is None
+    (table,) = tabulate_leaderboard([RunView("gpt", tally)], published=False)
+    shown = cells(table)
+    assert (shown["TBO"], shown["DA"], shown["Overall"]) == (pytest.approx((0.5 + 0.9) / 2), None, None)
+    assert shown["Best modes"] == "TCoT 0, PoT 1, ICoT 1"
 
 
 def test_overall_is_the_mean_of_five_skills_and_a_dash_where_one_is_missing() -> None:
