@@ -156,31 +156,16 @@ def compare_sums(predicted: Sequence[Sequence[str]], wanted: Sequence[Sequence[s
 
 def _compare_column_sums(predicted: Numbers, wanted: Numbers) -> Iterator[bool]:
     """Yield, for each sum of columns in each row of `wanted`, whether it also holds in `predicted`."""
-    for total, summands in _find_sum_columns(wanted):
-        for row, answered in zip(wanted, predicted, strict=True):
-            if _is_sum(row, total, summands):
-                yield _is_sum(answered, total, summands) is True
-
-
-def _find_sum_columns(rows: Numbers) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the columns that are sums, each with the columns that add up to it."""
-    columns = range(min(len(rows[0]), MOST_COLUMNS) if rows else 0)
+    columns = range(min(len(wanted[0]), MOST_COLUMNS) if wanted else 0)
     for total in columns:
         others = [column for column in columns if column != total]
         whole = [tuple(others)] if len(others) > 2 else []
         for summands in (*combinations(others, 2), *whole):
-            if _is_sum_in_all_rows(rows, total, summands):
-                yield total, summands
-
-
-def _is_sum_in_all_rows(rows: Numbers, total: int, summands: tuple[int, ...]) -> bool:
-    lines = 0
-    for row in rows:
-        verdict = _is_sum(row, total, summands)
-        if verdict is False:
-            return False
-        lines += verdict is True
-    return lines >= FEWEST_LINES
+            if not any(_is_sum(row, total, summands) is False for row in wanted):
+                rows = zip(wanted, predicted, strict=True)
+                answers = [answered for row, answered in rows if _is_sum(row, total, summands)]
+                if len(answers) >= FEWEST_LINES:
+                    yield from (_is_sum(answered, total, summands) is True for answered in answers)
 
 
 def _is_sum(row: Sequence[float | None], total: int, summands: tuple[int, ...]) -> bool | None:

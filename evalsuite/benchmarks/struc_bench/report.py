@@ -358,6 +358,7 @@ def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence
 
     draws = PairResamples([row.cluster for row in outputs], resamples=RESAMPLES)
     rated = [np.array([row.facts["people"][aspect] for row in outputs]) for aspect in ASPECTS]
+    by_rater = _make_ratings_array(outputs)
     lines: list[list[Cell]] = []
     for metric, heading in metrics.items():
         if count := sum(metric in row.scores for row in outputs):
@@ -368,9 +369,9 @@ def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence
     columns += [Column(f"{heading}: {name}", "number", 3) for heading in ASPECTS.values() for name in COEFFICIENTS]
     note = (
         f"Over outputs; a dash below {FEWEST} outputs, or where either side is constant. Intervals of 95% by "
-        f"bootstrap, drawing items with all their outputs.{_describe_alpha(outputs)}"
+        f"bootstrap, drawing items with all their outputs.{_describe_alpha(by_rater)}"
     )
-    return Table(title, columns, [*lines, *_correlate_raters(outputs, draws)], note)
+    return Table(title, columns, [*lines, *_correlate_raters(by_rater, draws)], note)
 
 
 def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
@@ -394,40 +395,33 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
     return Table(title, columns, lines, note) if lines else None
 
 
-def _correlate_raters(outputs: Sequence[Row], draws: PairResamples) -> list[list[Cell]]:
+def _make_ratings_array(outputs: Sequence[Row]) -> NDArray[Any]:
+    """Return the ratings by aspect, rater and output; NaN if a rating is missing."""
+    by_output = [row.facts["people"].get("raters", {}) for row in outputs]
+    names = dict.fromkeys(rater for raters in by_output for rater in raters)
+    missing = [math.nan] * len(ASPECTS)
+    ratings = np.array([[raters.get(name, missing) for raters in by_output] for name in names], dtype=float)
+    return np.moveaxis(ratings.reshape(len(names), len(outputs), len(ASPECTS)), 2, 0)
+
+
+def _correlate_raters(ratings: NDArray[Any], draws: PairResamples) -> list[list[Cell]]:
     """Correlate each person's scores with the others' mean scores, to compare metrics with people."""
     from evalsuite.stats.correlation import COEFFICIENTS, SHARE_OF_SLOW, SLOWEST_COEFFICIENT
 
-    sides = [_split_ratings(outputs, aspect) for aspect in range(len(ASPECTS))]
-    several = sides[0][2].sum()
-    if several < FEWEST:
+    count = (~np.isnan(ratings)).sum(axis=1, keepdims=True)
+    sum_of_others = np.nansum(ratings, axis=1, keepdims=True) - ratings
+    others = np.where(count > 1, sum_of_others / np.maximum(count - 1, 1), np.nan)
+    has_several = count[0, 0] > 1
+    if has_several.sum() < FEWEST:
         return []
     cells: list[Cell] = []
-    for one, others, has in sides:
+    for own, rest in zip(ratings, others, strict=True):
         for name, coefficient in COEFFICIENTS.items():
-            statistic = partial(_average_rater_correlations, coefficient, one, others)
+            statistic = partial(_average_rater_correlations, coefficient, own, rest)
             resamples = len(draws) // SHARE_OF_SLOW if name == SLOWEST_COEFFICIENT else None
-            found = draws.interval(statistic, has, resamples=resamples)
+            found = draws.interval(statistic, has_several, resamples=resamples)
             cells.append(Estimate.of(found.value, found.low, found.high))
-    return [[OTHERS, int(several), *cells]]
-
-
-def _split_ratings(outputs: Sequence[Row], aspect: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return each person's scores, the others' mean scores (NaN if there are none), and which outputs have both."""
-    ratings = _make_ratings_matrix(outputs, aspect)
-    present = ~np.isnan(ratings)
-    total, count = np.where(present, ratings, 0.0).sum(axis=0), present.sum(axis=0)
-    others = np.where(count > 1, (total - ratings) / np.maximum(count - 1, 1), np.nan)
-    return ratings, others, count > 1
-
-
-def _make_ratings_matrix(outputs: Sequence[Row], aspect: int) -> NDArray[Any]:
-    """Return ratings by rater (rows) and output (columns); NaN if a rating is missing."""
-    by_output = [row.facts["people"].get("raters", {}) for row in outputs]
-    names = dict.fromkeys(rater for raters in by_output for rater in raters)
-    return np.array(
-        [[raters[name][aspect] if name in raters else math.nan for raters in by_output] for name in names]
-    ).reshape(len(names), len(outputs))
+    return [[OTHERS, int(has_several.sum()), *cells]]
 
 
 def _average_rater_correlations(
@@ -440,14 +434,13 @@ def _average_rater_correlations(
     return sum(defined) / len(defined) if defined else math.nan
 
 
-def _describe_alpha(outputs: Sequence[Row]) -> str:
+def _describe_alpha(ratings: NDArray[Any]) -> str:
     """State Krippendorff's alpha among people in a sentence; empty if no output has several ratings."""
-    ratings = [_make_ratings_matrix(outputs, aspect) for aspect in range(len(ASPECTS))]
-    if len(ratings[0]) < 2 or not _split_ratings(outputs, 0)[2].any():
+    if (~np.isnan(ratings)).sum(axis=1).max(initial=0) < 2:
         return ""
-    alphas = [stats.krippendorff_alpha(list(map(list, side)), level="interval") for side in ratings]
+    alphas = [stats.krippendorff_alpha(side.tolist(), level="interval") for side in ratings]
     named = " and ".join(
         f"{'undefined' if math.isnan(alpha) else format(alpha, '.3f')} for {aspect}"
         for alpha, aspect in zip(alphas, ASPECTS, strict=True)
     )
-    return f" Krippendorff's alpha (interval) among {len(ratings[0])} people: {named}."
+    return f" Krippendorff's alpha (interval) among {ratings.shape[1]} people: {named}."
