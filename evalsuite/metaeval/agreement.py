@@ -235,12 +235,12 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
     async def judge_table(table: RatedTable, model: Model, progress: BuildProgress) -> tuple[float, float]:
         answer = strip_answer(table.prediction, table.format)
         try:
-            marks = await request_p_score(model, answer, table.reference, format=table.format)
+            scores = await request_p_score(model, answer, table.reference, format=table.format)
         except JudgeError:
             return math.nan, math.nan
         finally:
             progress.advance(1)
-        return marks.content, marks.format
+        return scores["p_content"].value, scores["p_format"].value
 
     with open_session(settings, store) as opened, BuildProgress(len(rated), "output") as progress:
         scores = opened.run_coroutines(judge_table(table, opened.model, progress) for table in rated)

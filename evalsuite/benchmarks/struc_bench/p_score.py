@@ -8,11 +8,9 @@ instructions, a score of 5 means that half of the cells agree, and formatting do
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.core.types import Message
+from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import ask_until_parsed, collect_readable_judgements
 from evalsuite.judges.forms import Likert, parse_aspect_scores
 from evalsuite.judges.judgements import write_signature
@@ -52,16 +50,6 @@ from 0 (nothing in common) to {highest} (the same); a content in which half of t
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PScore:
-    """A P-Score, averaged over both orders of the tables."""
-
-    content: float  # Similarity of the contents, in [0, 10].
-    format: float  # Similarity of the structures, in [0, 10].
-    log: tuple[Mapping[str, Any], ...]  # All messages; those with the prediction as first table come first.
-    signature: str = ""  # A line that identifies the judge model, prompt and settings, to be cited with the scores.
-
-
 async def request_p_score(
     judge: Model,
     prediction: str,
@@ -70,8 +58,13 @@ async def request_p_score(
     format: str,  # noqa: A002 - as in h_score
     prompt: str = PROMPT,
     **params: Any,
-) -> PScore:
-    """Ask a judge to score two tables, once in each order; a malformed answer is requested again."""
+) -> dict[str, Score]:
+    """Ask a judge to score two tables, once in each order; a malformed answer is requested again.
+
+    Returns:
+        The means `p_content` and `p_format` over both orders, in [0, 10]. The log of `p_content` has all messages;
+        those with the prediction as first table come first.
+    """
     orders = [(prediction, reference), (reference, prediction)]
     params = {"temperature": TEMPERATURE, **params}
     prompts = [[Message("system", SYSTEM), Message("user", _fill_prompt(prompt, *order, format))] for order in orders]
@@ -80,7 +73,7 @@ async def request_p_score(
     )
     content, structure = (sum(judgement.value[aspect] for judgement in both) / 2 for aspect in ASPECTS)
     written = write_signature("p_score", [judge], SYSTEM, _fill_prompt(prompt, "", "", "any format"), params)
-    return PScore(content, structure, log, written)
+    return {"p_content": Score(content, log=log, signature=written), "p_format": Score(structure, signature=written)}
 
 
 def require_table_placeholders(prompt: str) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from evalsuite.benchmarks.struc_bench.abilities import (
@@ -22,7 +21,6 @@ from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, request_p_score
 from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError, shorten_line
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.judges.judgements import sign_scores
 from evalsuite.metrics.tables import Format, TableScore, h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, rouge_l
 from evalsuite.results.tally import UNMEASURED, Estimate, Tally
@@ -83,7 +81,6 @@ CELLS = "cells"  # Key in `facts`: numbers of wanted and wrong cells, see `_coun
 ROW_KINDS = ("head", "first row", "middle rows", "last row")
 LONGEST_NAME = 24  # Maximum characters of a column's name in `facts[CELLS]`.
 MOST_NAMED = 3  # Maximum differing cells in a case's note.
-EMPTY: Mapping[str, Any] = MappingProxyType({})
 LONGEST_CELL = 80  # Maximum characters of a differing cell in a case's note.
 RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
@@ -105,17 +102,19 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
     """Make the scorers of an answer; the P-Score is included only if the run has a judge."""
     options = StrucBenchOptions.from_setup(setup)
     chosen: list[Scorer | JudgedScorer] = [cast("Scorer", TableScorer(row_order=options.row_order))]
-    folders = {name: folder for name in NEURAL if (folder := getattr(options, name))}
-    if folders:
-        chosen.append(NeuralScorer(folders, options.bertscore_layer, options.bertscore_baseline))
+    if any(getattr(options, name) for name in NEURAL):
+        chosen.append(NeuralScorer(options))
     return [*chosen, PScorer(options.p_prompt or PROMPT)] if setup.judge else chosen
 
 
 class TableScorer:
-    """Computes the scores that need no model."""
+    """Computes the scores that need no model; compiles LaTeX in a sandbox, each reference only once."""
 
     def __init__(self, *, row_order: bool = True) -> None:
-        self._tex, self._row_order = TexCheck(), row_order
+        self._row_order = row_order
+        self._absent = ""  # The reason why LaTeX cannot be compiled on this machine; empty if compiling is possible.
+        self._sandbox: Sandbox | None = None
+        self._accepted_references: dict[str, bool] = {}
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         reference, text = str(sample.target), transcript.answer
@@ -124,16 +123,85 @@ class TableScorer:
             return score_table(sample, text, score)
         predicted = score.match.predicted
         is_table = predicted.markup == "latex" and bool(predicted.tables)
-        accepted = await self._tex.accepts_table(predicted.text if is_table else "", reference, text)
+        accepted = await self._accepts_table(predicted.text if is_table else "", reference, text)
         compiled = {} if accepted is None else {COMPILES: float(accepted)}
-        unmeasured = {UNMEASURED: {COMPILES: self._tex.absent}} if self._tex.absent else {}
+        unmeasured = {UNMEASURED: {COMPILES: self._absent}} if self._absent else {}
         return {**score_table(sample, text, score, unmeasured), **compiled}
 
+    async def _accepts_table(self, table: str, reference: str, answer: str) -> bool | None:
+        """Tell whether a table is nonempty and TeX accepts it with the definitions that precede it in the answer.
+
+        The result is None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
+        """
+        known = self._accepted_references
+        if reference not in known and (accepted := await self._is_compilable(reference)) is not None:
+            known[reference] = accepted
+        if not known.get(reference):
+            return None
+        return bool(table) and await self._is_compilable(table, _find_definitions(answer, table))
+
+    async def _is_compilable(self, latex: str, definitions: str = "") -> bool | None:
+        tex = shutil.which("pdflatex")
+        if tex is None:
+            self._absent = ABSENT
+            return None
+        if self._sandbox is None:
+            self._sandbox = _make_sandbox(Path(tex))
+        head = "" if DOCUMENT_CLASS in definitions else f"{DOCUMENT_CLASS}{{article}}{PACKAGES_IF_INSTALLED}\n"
+        body = latex if "\\begin{document}" in latex else f"\\begin{{document}}\n{latex}\n\\end{{document}}"
+        text = f"{head}{definitions}\n{body}\n".encode("utf-8", "replace")
+        try:
+            end = await self._sandbox.run(TEX_PROGRAM.format(text=text, tex=tex))
+        except SandboxUnavailable as error:
+            self._absent = f"TeX runs only in a sandbox: {error}"
+            return None
+        return end.stdout.strip() == "0"
+
     async def aclose(self) -> None:
-        await self._tex.aclose()
+        if self._sandbox is not None:
+            await self._sandbox.aclose()
 
 
-def score_table(sample: Sample, text: str, score: TableScore, form_facts: Mapping[str, Any] = EMPTY) -> NamedScores:
+ABSENT = "pdflatex is not installed where these cases were scored: on Debian, apt-get install texlive-latex-recommended"
+TEX_FOLDERS = ("/usr/bin", "/usr/share/texlive", "/usr/share/texmf", "/var/lib/texmf", "/etc/texmf")
+"""The folders of Debian's TeX Live packages."""
+TEX_PACKAGES = (
+    *("booktabs", "array", "amsmath", "amssymb", "graphicx", "multirow", "longtable", "tabularx", "makecell"),
+    *("xcolor", "colortbl", "hhline", "siunitx", "tabularray", "threeparttable", "dcolumn", "diagbox", "tabulary"),
+)
+DOCUMENT_CLASS = "\\documentclass"
+PACKAGES_IF_INSTALLED = "".join(rf"\IfFileExists{{{name}.sty}}{{\usepackage{{{name}}}}}{{}}" for name in TEX_PACKAGES)
+TEX_PROGRAM = """
+import subprocess
+from pathlib import Path
+Path("table.tex").write_bytes({text!r})
+command = [{tex!r}, "-no-shell-escape", "-halt-on-error", "-interaction=nonstopmode", "table.tex"]
+quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+print(subprocess.run(command, **quiet).returncode)
+"""
+
+
+def _make_sandbox(tex: Path) -> Sandbox:
+    """Make a sandbox whose programs can also read TeX's files."""
+    own, root = get_own_environment(), tex.resolve().parents[2]
+    # TeX Live's own installer puts everything into one folder, three levels above the program.
+    folders = (*filter(Path.is_dir, map(Path, TEX_FOLDERS)), *([root] if root != Path("/") else []))
+    visible = replace(own, packages=(*own.packages, *map(str, folders)))
+    return Sandbox(preload=(), environment=visible, tiers=("bubblewrap", "landlock"))
+
+
+def _find_definitions(answer: str, latex: str) -> str:
+    """Find the definitions before a table: the document's preamble, or else the commands directly above the table."""
+    before = answer.rpartition(latex)[0]
+    if DOCUMENT_CLASS in before:
+        return before[before.rindex(DOCUMENT_CLASS) :]
+    lines = takewhile(lambda line: line.lstrip().startswith("\\") or not line.strip(), reversed(before.splitlines()))
+    return "\n".join(reversed(list(lines)))
+
+
+def score_table(
+    sample: Sample, text: str, score: TableScore, form_facts: Mapping[str, Any] | None = None
+) -> NamedScores:
     """Compute the scores that only need text; the score `table_form` also stores `form_facts` in its facts."""
     written, reference = _get_sample_format(sample), str(sample.target)
     answer = strip_answer(text, written)
@@ -152,7 +220,7 @@ def score_table(sample: Sample, text: str, score: TableScore, form_facts: Mappin
         "table_content": Score(
             score.content, _describe_differences(score), facts={**shape, CELLS: _count_wrong_cells(score), **people}
         ),
-        "table_form": Score(score.form, facts={FORM: checklist, **form_facts}),
+        "table_form": Score(score.form, facts={FORM: checklist, **(form_facts or {})}),
         **_compute_released_scores(answer, reference, written),
         "bleu": Score(bleu(answer, reference), facts={FACT: count_bleu_matches(answer, reference)}),
         "rouge_l": rouge_l(answer, reference),
@@ -207,28 +275,29 @@ def _compute_released_scores(answer: str, reference: str, syntax: Format) -> Nam
 
 
 class NeuralScorer:
-    """Scores by neural metrics; the user chooses the models, and each model is loaded at its first use."""
+    """Scores by the neural metrics whose models the user named; each model is loaded at its first use."""
 
-    def __init__(self, folders: Mapping[str, str], layer: int | None = None, baseline: str | None = None) -> None:
-        self._folders = folders
-        self._layer, self._baseline = layer, Path(baseline) if baseline else None
+    def __init__(self, options: StrucBenchOptions) -> None:
+        self._options = options
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, sample: Sample, transcript: Transcript) -> NamedScores:
         answer = strip_answer(transcript.answer, _get_sample_format(sample))
         scores = {}
-        for name, folder in self._folders.items():
-            if name not in self._loaded:
-                self._loaded[name] = self._load_neural_metric(name, Path(folder))
-            score = self._loaded[name].score(answer, str(sample.target))
-            scores[name] = float(score.f1 if name == "bertscore" else score)
+        for name in NEURAL:
+            if folder := getattr(self._options, name):
+                if name not in self._loaded:
+                    self._loaded[name] = self._load_neural_metric(name, Path(folder))
+                score = self._loaded[name].score(answer, str(sample.target))
+                scores[name] = float(score.f1 if name == "bertscore" else score)
         return scores
 
     def _load_neural_metric(self, name: str, folder: Path) -> Any:
         from evalsuite.metrics.neural import BartScore, BertScore, Bleurt
 
         if name == "bertscore":
-            return BertScore(folder, layer=self._layer, baseline=self._baseline)
+            baseline = self._options.bertscore_baseline
+            return BertScore(folder, layer=self._options.bertscore_layer, baseline=Path(baseline) if baseline else None)
         return (BartScore if name == "bartscore" else Bleurt)(folder)
 
 
@@ -242,90 +311,7 @@ class PScorer:
         """Score one transcript; if the judgement cannot be read, only the P-Score is missing."""
         answer, written = strip_answer(transcript.answer, _get_sample_format(sample)), _get_sample_format(sample)
         try:
-            score = await request_p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
+            scores = await request_p_score(judge, answer, str(sample.target), format=written, prompt=self._prompt)
         except JudgeError as error:
             return {"p_readable": Score(0.0, log=[*error.log, {"error": str(error)}])}
-        scores = {"p_content": Score(score.content, log=score.log), "p_format": Score(score.format)}
-        return {**sign_scores(scores, score.signature), "p_readable": 1.0}
-
-
-ABSENT = "pdflatex is not installed where these cases were scored: on Debian, apt-get install texlive-latex-recommended"
-TEX_FOLDERS = ("/usr/bin", "/usr/share/texlive", "/usr/share/texmf", "/var/lib/texmf", "/etc/texmf")
-"""The folders of Debian's TeX Live packages."""
-TEX_PACKAGES = (
-    *("booktabs", "array", "amsmath", "amssymb", "graphicx", "multirow", "longtable", "tabularx", "makecell"),
-    *("xcolor", "colortbl", "hhline", "siunitx", "tabularray", "threeparttable", "dcolumn", "diagbox", "tabulary"),
-)
-DOCUMENT_CLASS = "\\documentclass"
-PACKAGES_IF_INSTALLED = "".join(rf"\IfFileExists{{{name}.sty}}{{\usepackage{{{name}}}}}{{}}" for name in TEX_PACKAGES)
-TEX_PROGRAM = """
-import subprocess
-from pathlib import Path
-Path("table.tex").write_bytes({text!r})
-command = [{tex!r}, "-no-shell-escape", "-halt-on-error", "-interaction=nonstopmode", "table.tex"]
-quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-print(subprocess.run(command, **quiet).returncode)
-"""
-
-
-@dataclass(slots=True)
-class TexCheck:
-    """Checks LaTeX by compiling it; an instance compiles each reference only once."""
-
-    absent: str = ""  # The reason why LaTeX cannot be compiled on this machine; empty if compiling is possible.
-    _sandbox: Sandbox | None = None
-    _known: dict[str, bool] = field(default_factory=dict)
-
-    async def accepts_table(self, table: str, reference: str, answer: str) -> bool | None:
-        """Tell whether a table is nonempty and TeX accepts it with the definitions that precede it in the answer.
-
-        The result is None if TeX also refuses the reference, or if LaTeX cannot be compiled on this machine.
-        """
-        if reference not in self._known and (accepted := await self._is_compilable(reference)) is not None:
-            self._known[reference] = accepted
-        if not self._known.get(reference):
-            return None
-        return bool(table) and await self._is_compilable(table, _find_definitions(answer, table))
-
-    async def _is_compilable(self, latex: str, definitions: str = "") -> bool | None:
-        tex = shutil.which("pdflatex")
-        if tex is None:
-            self.absent = ABSENT
-            return None
-        if self._sandbox is None:
-            self._sandbox = _make_sandbox(Path(tex))
-        text = _complete_latex_document(latex, definitions).encode("utf-8", "replace")
-        try:
-            end = await self._sandbox.run(TEX_PROGRAM.format(text=text, tex=tex))
-        except SandboxUnavailable as error:
-            self.absent = f"TeX runs only in a sandbox: {error}"
-            return None
-        return end.stdout.strip() == "0"
-
-    async def aclose(self) -> None:
-        if self._sandbox is not None:
-            await self._sandbox.aclose()
-
-
-def _make_sandbox(tex: Path) -> Sandbox:
-    """Make a sandbox whose programs can also read TeX's files."""
-    own, root = get_own_environment(), tex.resolve().parents[2]
-    # TeX Live's own installer puts everything into one folder, three levels above the program.
-    folders = (*filter(Path.is_dir, map(Path, TEX_FOLDERS)), *([root] if root != Path("/") else []))
-    visible = replace(own, packages=(*own.packages, *map(str, folders)))
-    return Sandbox(preload=(), environment=visible, tiers=("bubblewrap", "landlock"))
-
-
-def _find_definitions(answer: str, latex: str) -> str:
-    """Find the definitions before a table: the document's preamble, or else the commands directly above the table."""
-    before = answer.rpartition(latex)[0]
-    if DOCUMENT_CLASS in before:
-        return before[before.rindex(DOCUMENT_CLASS) :]
-    lines = takewhile(lambda line: line.lstrip().startswith("\\") or not line.strip(), reversed(before.splitlines()))
-    return "\n".join(reversed(list(lines)))
-
-
-def _complete_latex_document(latex: str, definitions: str) -> str:
-    head = "" if DOCUMENT_CLASS in definitions else f"{DOCUMENT_CLASS}{{article}}{PACKAGES_IF_INSTALLED}\n"
-    body = latex if "\\begin{document}" in latex else f"\\begin{{document}}\n{latex}\n\\end{{document}}"
-    return f"{head}{definitions}\n{body}\n"
+        return {**scores, "p_readable": 1.0}

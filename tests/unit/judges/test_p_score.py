@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.p_score import PScore, parse_scores, request_p_score, require_table_placeholders
+from evalsuite.benchmarks.struc_bench.p_score import parse_scores, request_p_score, require_table_placeholders
 from evalsuite.core.errors import JudgeError, RequestRefused
 
 WANTED, SAID = "| Gulls | 7 |", "| Gulls | 9 |"
@@ -21,7 +21,7 @@ def answer(content: Any, structure: Any, **more: Any) -> str:
     return json.dumps({"reasoning": "One value differs.", "content": content, "structure": structure, **more})
 
 
-def scored(model: Any, prediction: str = SAID, **more: Any) -> PScore:
+def scored(model: Any, prediction: str = SAID, **more: Any) -> Any:
     return asyncio.run(request_p_score(model, prediction, WANTED, format="markdown", **more))
 
 
@@ -33,13 +33,13 @@ def first_table(prompt: str) -> str:
 def test_both_orders_are_asked_at_once_and_averaged(scripted: Any) -> None:
     model = scripted(lambda asked: answer(8, 10) if first_table(asked.prompt) == SAID else answer(5, 9.5))
     found = scored(model)
-    assert (found.content, found.format) == (6.5, 9.75)
+    assert [score.value for score in found.values()] == [6.5, 9.75]
     assert [first_table(asked.prompt) for asked in model.calls] == [SAID, WANTED]
     assert [asked.beside for asked in model.calls] == [2, 2]
 
 
 def test_the_log_holds_the_order_with_the_prediction_first_and_then_the_other(scripted: Any) -> None:
-    log = scored(scripted(lambda _: answer(1, 2))).log
+    log = scored(scripted(lambda _: answer(1, 2)))["p_content"].log
     assert [said["role"] for said in log] == ["system", "user", "assistant"] * 2
     assert [first_table(said["content"]) for said in log[1::3]] == [SAID, WANTED]
 
@@ -68,7 +68,7 @@ def test_braces_in_tables_are_only_characters(scripted: Any, format: str, named:
 def test_a_malformed_answer_is_asked_again_with_its_fault(scripted: Any) -> None:
     model = scripted(lambda asked: answer(4, 6) if len(asked.messages) > 2 else "8 out of 10")
     found = scored(model)
-    assert (found.content, found.format) == (4.0, 6.0)
+    assert [score.value for score in found.values()] == [4.0, 6.0]
     assert len(model.calls) == 4
     assert "That answer cannot be used: it has no line of the form content" in model.calls[-1].prompt
 
