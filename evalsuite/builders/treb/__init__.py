@@ -18,15 +18,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from evalsuite.builders.building import format_csv_sheet
-from evalsuite.builders.treb.calculations import DISTRIBUTION_TEMPLATES, OPERATION_TEMPLATES
-from evalsuite.builders.treb.lookups import (
-    QUERY_TEMPLATES,
-    SELECTION_TEMPLATES,
-    TemplatePair,
-    has_chinese_names,
-    is_same_answer,
-    translate_pair,
-)
 from evalsuite.builders.treb.model_questions import (
     DISPUTED,
     REVIEW_COLUMNS,
@@ -38,6 +29,7 @@ from evalsuite.builders.treb.model_questions import (
 )
 from evalsuite.builders.treb.prompts import TASKS, ZERO_SHOT
 from evalsuite.builders.treb.table_files import list_table_files, read_sheets
+from evalsuite.builders.treb.templates import TEMPLATES, TemplatePair, has_chinese_names, is_same_answer, translate_pair
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.sandbox import Sandbox, TableFile
@@ -47,12 +39,6 @@ if TYPE_CHECKING:
 
     from evalsuite.builders.treb.sheet import Sheet
 
-TEMPLATES = {
-    "Table_Query": QUERY_TEMPLATES,
-    "Table_Selection": SELECTION_TEMPLATES,
-    "Table_General_Operations": OPERATION_TEMPLATES,
-    "Table_Distribution_Testing": DISTRIBUTION_TEMPLATES,
-}
 TRIES = 5  # Attempts per pair; an attempt fails if the random draw does not allow a question.
 
 

@@ -27,9 +27,9 @@ from evalsuite.benchmarks.treb.solving import find_json_objects
 from evalsuite.builders.building import BuildProgress, parse_csv_sheet
 from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
 from evalsuite.builders.treb import prompts as words
-from evalsuite.builders.treb.lookups import TemplatePair, has_chinese_names, is_same_answer
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless_name
 from evalsuite.builders.treb.table_files import make_sheet
+from evalsuite.builders.treb.templates import TemplatePair, has_chinese_names, is_same_answer
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import SchemaAsker, make_object_schema

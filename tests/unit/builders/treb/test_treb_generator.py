@@ -16,17 +16,10 @@ from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load_dataset
 from evalsuite.benchmarks.treb.tables import parse_csv
-from evalsuite.builders.treb import (
-    TEMPLATES,
-    _add_question_pairs,
-    _make_template_pairs,
-    build_pairs,
-    lookups,
-    run_build,
-)
-from evalsuite.builders.treb.lookups import translate_pair
+from evalsuite.builders.treb import _add_question_pairs, _make_template_pairs, build_pairs, run_build, templates
 from evalsuite.builders.treb.model_questions import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_defect
+from evalsuite.builders.treb.templates import TEMPLATES, translate_pair
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.option_values import ARGUMENTS
 from evalsuite.core.protocols import Setup
@@ -231,7 +224,7 @@ def test_what_does_not_add_up_is_never_summed() -> None:
     assert set(sheet.arithmetic_columns) == set(names)
 
 
-def pairs(seed: int, name: str = "employees") -> list[tuple[str, lookups.TemplatePair]]:
+def pairs(seed: int, name: str = "employees") -> list[tuple[str, templates.TemplatePair]]:
     table = parse_csv((SHIPPED / "csv" / f"{name}.csv").read_text("utf-8"), 1)
     return list(_make_template_pairs(Sheet(name, table), Random(seed), 2))
 
@@ -247,11 +240,11 @@ def test_no_question_is_asked_twice() -> None:
 
 
 def test_a_pair_whose_program_says_something_else_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lying(sheet: Sheet, random: Random) -> lookups.TemplatePair:
-        return lookups.make_number_pair(("How many rows?", ""), [], len(sheet.table.rows) + 1, "print(len(df))")
+    def lying(sheet: Sheet, random: Random) -> templates.TemplatePair:
+        return templates.make_number_pair(("How many rows?", ""), [], len(sheet.table.rows) + 1, "print(len(df))")
 
-    def failing(sheet: Sheet, random: Random) -> lookups.TemplatePair:
-        return lookups.make_number_pair(("How many?", ""), [], 1, "print(df.nothing)")
+    def failing(sheet: Sheet, random: Random) -> templates.TemplatePair:
+        return templates.make_number_pair(("How many?", ""), [], 1, "print(df.nothing)")
 
     async def alone() -> BuiltPairs:
         built, sandbox = BuiltPairs(), Sandbox()
@@ -475,7 +468,7 @@ def test_a_table_of_correlations_and_one_that_repeats_its_header_are_left_out() 
     assert "repeats its header" in str(find_defect(parse_csv("name,votes\na,1\nname,votes\nb,2\n", 1)))
 
 
-def questions(text: str, template: str, tries: int = 200) -> list[lookups.TemplatePair]:
+def questions(text: str, template: str, tries: int = 200) -> list[templates.TemplatePair]:
     """All that a template asks about a table, with its programs checked."""
     sheet = Sheet("t", parse_csv(text, 1))
     make = next(
@@ -490,7 +483,7 @@ def questions(text: str, template: str, tries: int = 200) -> list[lookups.Templa
         sandbox = Sandbox()
         for pair in found.values():
             execution = await sandbox.run(pair.program, {"df": TableFile(text.encode())})
-            assert lookups.is_same_answer(execution.stdout, pair.answer), execution
+            assert templates.is_same_answer(execution.stdout, pair.answer), execution
         await sandbox.aclose()
 
     asyncio.run(check())
@@ -535,7 +528,7 @@ def test_a_question_whose_answer_depends_on_the_reader_is_not_asked(template: st
 def test_a_p_value_at_the_level_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "name,votes\n" + "".join(f"n{n},{n * n % 37}\n" for n in range(12))
     assert questions(text, "normal", 3)
-    monkeypatch.setattr("evalsuite.builders.treb.calculations.CLOSE", 1.0)
+    monkeypatch.setattr("evalsuite.builders.treb.templates.CLOSE", 1.0)
     assert not questions(text, "normal", 3)
 
 

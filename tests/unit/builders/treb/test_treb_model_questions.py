@@ -286,7 +286,7 @@ def test_a_column_whose_name_nobody_can_tell_is_for_people_or_dropped(build: Any
 
 def test_every_subtask_about_tables_can_be_built() -> None:
     from evalsuite.benchmarks.treb.records import SUBTASKS
-    from evalsuite.builders.treb import TEMPLATES
     from evalsuite.builders.treb.model_questions import SUBTASKS as BY_MODELS
+    from evalsuite.builders.treb.templates import TEMPLATES
 
     assert {subtask.file for subtask in SUBTASKS if subtask.table} == {*TEMPLATES, *BY_MODELS}
