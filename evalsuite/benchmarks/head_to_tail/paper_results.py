@@ -11,11 +11,10 @@ equally frequent. `evalsuite build head-to-tail --mix paper` makes questions in 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 
 from evalsuite import stats
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
@@ -72,32 +71,37 @@ _DOMAINS = tuple(PAPER_MIX)
 
 
 @cache
-def read_table_14() -> Mapping[tuple[str, str], Mapping[str, float]]:
-    """Read Table 14: shares (`A_LM`, `H_EM`, `M`, `A_movie`, ...) by popularity (`all` or a bucket) and model."""
-    return MappingProxyType(
-        {(row.pop("popularity"), row.pop("model")): _parse_percentages(row) for row in _read_published_rows("table_14")}
-    )
+def read_published_rates(table: str) -> Mapping[tuple[str, str], Mapping[str, float]]:
+    """Read `table_14`, or `table_10` on natural questions only, by popularity (`all` or a bucket) and model.
 
-
-@cache
-def read_table_10() -> Mapping[str, Mapping[str, float]]:
-    """Read Table 10, about natural questions only: shares (`A_movie`, `H_movie` and so on) by model."""
-    return MappingProxyType({row.pop("model"): _parse_percentages(row) for row in _read_published_rows("table_10")})
+    The rates are shares, such as `A_LM`, `H_EM`, `M` and `A_movie`; rates that the paper does not report are left out.
+    """
+    with (_FOLDER / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            (row.pop("popularity", "all"), row.pop("model")): {
+                name: round(float(text) / 100, 6) for name, text in row.items() if text
+            }
+            for row in csv.DictReader(file)
+        }
 
 
 def list_models() -> list[str]:
     """List the paper's 16 models in the paper's order."""
-    return [model for popularity, model in read_table_14() if popularity == "all"]
+    return [model for popularity, model in read_published_rates("table_14") if popularity == "all"]
 
 
 def list_published_tuning_effects() -> list[list[Cell]]:
     """List how instruction tuning changes the paper's accuracy, hallucination and missing rate, by popularity."""
     pairs = [(f"{base} ({size})", f"{tuned} ({size})") for base, tuned, *sizes in _TUNING_PAIRS for size in sizes]
+    rates = read_published_rates("table_14")
     return [
-        [f"{tuned} against {base} (published)", part, *(two[rate] - one[rate] for rate in ("A_LM", "H_LM", "M"))]
+        [
+            f"{tuned} against {base} (published)",
+            part,
+            *(rates[part, tuned][rate] - rates[part, base][rate] for rate in ("A_LM", "H_LM", "M")),
+        ]
         for base, tuned in pairs
         for part in ("all", *BUCKETS)
-        for one, two in [(read_table_14()[part, base], read_table_14()[part, tuned])]
     ]
 
 
@@ -117,15 +121,11 @@ def compare_with_published(label: str, tally: Tally, judge: str | None) -> list[
     similar = [domain for domain, differences in by_domain.items() if not differences and mode == MODE]
     if not similar:
         return [passage]
-    return [_make_accuracy_differences_table(label, tally, similar, judged=judge is not None), passage]
-
-
-def _make_accuracy_differences_table(label: str, tally: Tally, domains: Sequence[str], *, judged: bool) -> Table:
-    # The paper has no results by domain for exact match.
-    parts = ["all", *domains] if set(domains) == set(_DOMAINS) else list(domains)
-    parts = parts if judged else [part for part in parts if part == "all"]
+    parts = ["all", *similar] if len(similar) == len(_DOMAINS) else similar
+    if judge is None:
+        parts = [part for part in parts if part == "all"]  # The paper has no results by domain for exact match.
     rows = [
-        [model, *(_estimate_accuracy_gap(tally, part, model, judged=judged) for part in parts)]
+        [model, *(_estimate_accuracy_gap(tally, part, model, judged=judge is not None) for part in parts)]
         for model in list_models()
     ]
     columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
@@ -133,7 +133,7 @@ def _make_accuracy_differences_table(label: str, tally: Tally, domains: Sequence
         f"Accuracy of {label} minus the published one, with 95% intervals for different questions that are drawn in "
         "the same way."
     )
-    return Table("Against the published results", columns, rows, note)
+    return [Table("Against the published results", columns, rows, note), passage]
 
 
 def _estimate_accuracy_gap(tally: Tally, domain: str, model: str, *, judged: bool) -> Cell:
@@ -143,7 +143,9 @@ def _estimate_accuracy_gap(tally: Tally, domain: str, model: str, *, judged: boo
     if own is None or own.low is None or own.high is None:
         return None
     whole = sum(mix.questions for name, mix in PAPER_MIX.items() if domain in {"all", name})
-    theirs = read_table_14()["all", model][("A_LM" if judged else "A_EM") if domain == "all" else f"A_{domain}"]
+    theirs = read_published_rates("table_14")["all", model][
+        ("A_LM" if judged else "A_EM") if domain == "all" else f"A_{domain}"
+    ]
     around = stats.wilson_interval(theirs * whole, whole)
     low, high = stats.unpaired_difference(own.value, stats.Interval(own.low, own.high), theirs, around)
     return Estimate(own.value - theirs, low, high, own.n)
@@ -156,18 +158,9 @@ def make_published_table() -> Table:
     names = [*(f"{rate}_{part}" for rate, part in pairs), "M"]
     titles = [*(f"{rate}, {rules.get(part, part)}" for rate, part in pairs), "Missing"]
     rows: list[list[Cell]] = [
-        [model, part, *map(read_table_14()[part, model].get, names)]
+        [model, part, *map(read_published_rates("table_14")[part, model].get, names)]
         for part in ("all", *BUCKETS)
         for model in list_models()
     ]
     columns = [Column("Model (published)"), Column("Popularity"), *(Column(title, "percent") for title in titles)]
     return Table("Published results", columns, rows, _NOTE, folded=True)
-
-
-def _read_published_rows(table_name: str) -> list[dict[str, str]]:
-    with (_FOLDER / f"{table_name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _parse_percentages(row: Mapping[str, str]) -> Mapping[str, float]:
-    return MappingProxyType({name: round(float(text) / 100, 6) for name, text in row.items() if text})

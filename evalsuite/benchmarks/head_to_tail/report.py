@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from evalsuite import stats
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, DOMAINS, is_shipped_source
@@ -13,7 +14,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     list_models,
     list_published_tuning_effects,
     make_published_table,
-    read_table_10,
+    read_published_rates,
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.errors import write_count
@@ -41,6 +42,7 @@ PREFACE = (
 _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 VERDICTS = {"judge": "_lm", **_RULES}
 _RATES = ("accuracy", "hallucination", "missing")
+MakeCells = Callable[[Tally], Sequence[Cell]]
 COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent") for rate in _RATES]
 
 
@@ -49,56 +51,42 @@ def make_report(views: Sequence[RunView]) -> Section:
     lines = list_cases_by_mode(views, name_run=False)
     found = {domain for line in lines for domain in line.tally.groups("domain")}
     domains = [*filter(found.__contains__, DOMAINS), *sorted(found.difference(DOMAINS))]
-    counted = [COUNT, *RATES]
+    tags = {"Popularity": ("bucket", BUCKETS), "Domain": ("domain", domains)}
+    several = len(lines) > 1
+
+    def tabulate(title: str, heading: str, columns: Sequence[Column], make_cells: MakeCells) -> Table:
+        """Make a table with a row per value of a tag and run or, if there is only one run, per value and mode."""
+        tag, values = tags[heading]
+        parts = [(value, line.label, line.tally.where(None, **{tag: value})) for value in values for line in lines]
+        rows = [[value, *([label] if several else []), *make_cells(tally)] for value, label, tally in parts]
+        return Table(title, [Column(heading), *labels, *columns], rows)
+
+    labels = [Column("Run" if len(views) > 1 else "Mode")] if several else []
+    by_verdict = [
+        [verdict, *([line.label] if several else []), *_make_rate_cells(line.tally, suffix)]
+        for verdict, suffix in VERDICTS.items()
+        for line in lines
+    ]
     by_rule = _make_percent_columns(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
-
-    def make_rule_cells(bucket: str, tally: Tally) -> list[Cell]:
-        """Make the table cells of accuracy and hallucination for each rule, as in the paper's Table 14."""
-        return [cell for rule in _RULES for cell in _make_rate_cells(tally.where(bucket=bucket), VERDICTS[rule])[1:3]]
-
-    def make_verdict_cells(verdict: str, tally: Tally) -> list[Cell]:
-        return _make_rate_cells(tally, VERDICTS[verdict])
-
-    def make_tag_cells(tag: str) -> Callable[[str, Tally], list[Cell]]:
-        return lambda value, tally: _make_rate_cells(_select_by_tag(tally, tag, value))
-
-    def tabulate_rate_by_domain(rate: str) -> Table:
-        def make_bucket_cells(domain: str, tally: Tally) -> Sequence[Cell]:
-            return _estimate_rate_by_bucket(tally.where(domain=domain), rate)
-
-        title = f"{rate.capitalize()} by domain and popularity"
-        return _tabulate_by_value(title, "Domain", domains, lines, _make_percent_columns(*BUCKETS), make_bucket_cells)
-
     blocks: list[Block] = [
         _make_preface(views, lines),
-        _tabulate_by_value("Right, made up, missing", "Right by", VERDICTS, lines, counted, make_verdict_cells),
-        _tabulate_by_value("By popularity", "Popularity", BUCKETS, lines, counted, make_tag_cells("bucket")),
-        _tabulate_by_value("By domain", "Domain", domains, lines, counted, make_tag_cells("domain")),
-        _tabulate_by_value("By popularity and rule", "Popularity", BUCKETS, lines, by_rule, make_rule_cells),
-        *(tabulate_rate_by_domain(rate) for rate in _RATES[:2]),
+        Table("Right, made up, missing", [Column("Right by"), *labels, COUNT, *RATES], by_verdict),
+        tabulate("By popularity", "Popularity", [COUNT, *RATES], _make_rate_cells),
+        tabulate("By domain", "Domain", [COUNT, *RATES], _make_rate_cells),
+        tabulate("By popularity and rule", "Popularity", by_rule, _make_rule_cells),
+        *(
+            tabulate(
+                f"{rate.capitalize()} by domain and popularity",
+                "Domain",
+                _make_percent_columns(*BUCKETS),
+                partial(_estimate_rate_by_bucket, rate=rate),
+            )
+            for rate in _RATES[:2]
+        ),
         _draw_figure(lines, domains),
         *make_study_blocks(views, only_shipped=all(is_shipped_source(view.source) for view in views)),
     ]
     return Section(TITLE, blocks)
-
-
-def _tabulate_by_value(
-    title: str,
-    heading: str,
-    values: Iterable[str],
-    lines: Sequence[LabelledCases],
-    columns: Sequence[Column],
-    make_cells: Callable[[str, Tally], Sequence[Cell]],
-) -> Table:
-    """Make a table with a row per value and run or, if there is only one run, per value and mode."""
-    kind = "Mode" if lines and all(line.view is lines[0].view for line in lines) else "Run"
-    several = len(lines) > 1
-    rows = [
-        [value, *([line.label] if several else []), *make_cells(value, line.tally)]
-        for value in values
-        for line in lines
-    ]
-    return Table(title, [Column(heading), *([Column(kind)] if several else []), *columns], rows)
 
 
 def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
@@ -122,6 +110,11 @@ def _make_rate_cells(tally: Tally, suffix: str = "") -> list[Cell]:
     accuracy = f"accuracy{suffix}"
     scored = tally.scored(accuracy)
     return [len(scored), *(scored.share(rate) for rate in (accuracy, f"hallucination{suffix}", "missing"))]
+
+
+def _make_rule_cells(tally: Tally) -> list[Cell]:
+    """Make the table cells of accuracy and hallucination for each rule, as in the paper's Table 14."""
+    return [cell for suffix in _RULES.values() for cell in _make_rate_cells(tally, suffix)[1:3]]
 
 
 def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Chart:
@@ -308,7 +301,8 @@ def tabulate_natural_questions(views: Sequence[RunView], *, only_shipped: bool) 
             rows.append([line.label, *(part.estimate(rate) for part in parts for rate in _RATES[:2])])
     if rows and not only_shipped:
         names = [f"{rate}_{domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
-        rows += [[f"{model} (published)", *(read_table_10()[model][name] for name in names)] for model in list_models()]
+        published = read_published_rates("table_10")
+        rows += [[f"{model} (published)", *map(published["all", model].get, names)] for model in list_models()]
     columns = [
         Column("Run"),
         *_make_percent_columns(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH")),

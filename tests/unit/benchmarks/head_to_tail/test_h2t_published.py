@@ -13,8 +13,7 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
     compare_with_published,
     list_models,
     make_published_table,
-    read_table_10,
-    read_table_14,
+    read_published_rates,
 )
 from evalsuite.output.reports.section import Passage, Table
 from evalsuite.results.tally import Estimate, Row, Tally
@@ -28,26 +27,28 @@ _DIGIT = 0.001
 
 def test_the_sixteen_models_have_a_row_overall_and_in_each_bucket() -> None:
     assert len(list_models()) == 16
-    assert set(read_table_14()) == {(part, model) for part in ("all", *BUCKETS) for model in list_models()}
-    assert list(read_table_10()) == list_models()
+    assert set(read_published_rates("table_14")) == {
+        (part, model) for part in ("all", *BUCKETS) for model in list_models()
+    }
+    assert [model for _, model in read_published_rates("table_10")] == list_models()
 
 
 @pytest.mark.parametrize("rule", ["EM", "F1", "RL", "LM"])
 def test_accuracy_hallucination_and_missing_add_up_by_every_rule(rule: str) -> None:
-    for row in read_table_14().values():
+    for row in read_published_rates("table_14").values():
         assert row[f"A_{rule}"] + row[f"H_{rule}"] + row["M"] == pytest.approx(1, abs=2.1 * _DIGIT)
 
 
 def test_the_rates_over_all_questions_are_the_mean_of_the_buckets() -> None:
-    for model, name in itertools.product(list_models(), read_table_14()["all", "GPT-4"]):
-        mean = sum(read_table_14()[bucket, model][name] for bucket in BUCKETS) / 3
-        assert read_table_14()["all", model][name] == pytest.approx(mean, abs=1.1 * _DIGIT)
+    for model, name in itertools.product(list_models(), read_published_rates("table_14")["all", "GPT-4"]):
+        mean = sum(read_published_rates("table_14")[bucket, model][name] for bucket in BUCKETS) / 3
+        assert read_published_rates("table_14")["all", model][name] == pytest.approx(mean, abs=1.1 * _DIGIT)
 
 
 def test_the_rates_over_all_domains_are_those_of_the_domains_by_their_questions() -> None:
     whole = sum(mix.questions for mix in PAPER_MIX.values())
     assert whole == 18_171
-    for row, rate in itertools.product(read_table_14().values(), "AH"):
+    for row, rate in itertools.product(read_published_rates("table_14").values(), "AH"):
         mean = sum(mix.questions * row[f"{rate}_{domain}"] for domain, mix in PAPER_MIX.items()) / whole
         assert row[f"{rate}_LM"] == pytest.approx(mean, abs=1.1 * _DIGIT)
 
