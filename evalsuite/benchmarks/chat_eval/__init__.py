@@ -10,23 +10,25 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.chat_eval.agreement import (
-    compute_kappa,
-    correlate_judge,
-    correlate_overall,
-    correlate_systems,
-)
-from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, load_dataset
+from evalsuite.benchmarks.chat_eval.agreement import compute_kappa, correlate_ratings, correlate_systems
+from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL, load_dataset
 from evalsuite.benchmarks.chat_eval.report import make_report
 from evalsuite.benchmarks.chat_eval.solver import ModeDescriptions, against_people, make_solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalsuite.results.tally import Estimate
     from evalsuite.stats.correlation import Coefficient
 
 _COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
-_CORRELATIONS = {"": correlate_judge, "_overall": correlate_overall, "_systems": correlate_systems}
+_CORRELATIONS: dict[str, Callable[..., Estimate | None]] = {
+    "": correlate_ratings,
+    "_overall": partial(correlate_ratings, aspects=(OVERALL,)),
+    "_systems": correlate_systems,
+}
 
 CHAT_EVAL = Benchmark(
     name="chat_eval",
@@ -51,7 +53,7 @@ CHAT_EVAL = Benchmark(
             for suffix, measure in _CORRELATIONS.items()
         },
         **{
-            f"{sign}_{aspect}": partial(correlate_judge, coefficient=sign, aspects=(aspect,))
+            f"{sign}_{aspect}": partial(correlate_ratings, coefficient=sign, aspects=(aspect,))
             for aspect in ASPECT_NAMES
             for sign in _COEFFICIENTS
         },

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.chat_eval.agreement import (
-    DIALOGUES,
-    JUDGES,
-    PEOPLE,
-    SAME_ROLE,
-    STRATEGIES,
     MeasuredJudge,
-    PairsResult,
-    RatedResponses,
     compare_modes,
     compute_kappa,
-    draw_agreement_by_panel_size,
+    correlate_ratings,
+    correlate_systems,
     estimate_corrected_means,
+    list_responses,
     list_run_judges,
     select_dialogues,
     select_labelled_comparisons,
 )
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL, OVERLAP
+from evalsuite.core.errors import write_count
 from evalsuite.output.reports.judges.agreement import tabulate_agreement
-from evalsuite.output.reports.judges.ballots import format_judge_log, tabulate_biases
+from evalsuite.output.reports.judges.ballots import format_judge_log, read_judged_cases, tabulate_biases
 from evalsuite.output.reports.judges.estimates import estimate_share, tabulate_corrected_means
-from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
-from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.output.reports.section import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Passage,
+    Section,
+    Series,
+    Style,
+    Table,
+    parse_columns,
+)
+from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
     from evalsuite.stats.correlation import Coefficient
@@ -52,7 +59,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     judges = list_run_judges(views)
     comparing = [judge for judge in judges if len(select_labelled_comparisons(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
-    theirs = map(_make_row_of_published_result, (*PEOPLE, *JUDGES))
+    theirs = map(_make_published_row, (*PEOPLE, *JUDGES))
     blocks: list[Block | None] = [
         _make_preface(views),
         Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, comparing)])
@@ -89,8 +96,8 @@ def _make_preface(views: Sequence[RunView]) -> Passage:
 PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
 
 
-def _make_row_of_published_result(result: PairsResult) -> tuple[Cell, ...]:
-    return (result.name, result.accuracy, result.kappa, None, 80)
+def _make_published_row(result: tuple[str, float, float | None]) -> tuple[Cell, ...]:
+    return (*result, None, 80)
 
 
 def _make_judge_row(judge: MeasuredJudge) -> tuple[Cell, ...]:
@@ -119,10 +126,10 @@ def _tabulate_panels_by_strategy(judges: Sequence[MeasuredJudge]) -> Table | Non
         return None
     rows: list[tuple[Cell, ...]] = []
     for strategy, theirs in STRATEGIES.items():
-        rows.append(_make_row_of_published_result(theirs))
+        rows.append(_make_published_row(theirs))
         rows += [_make_judge_row(each) for each in panels if each.mode.strategy == strategy and not each.mode.same_role]
     same = [judge for judge in panels if judge.mode.same_role]
-    rows += [_make_row_of_published_result(SAME_ROLE), *map(_make_judge_row, same)] if same else []
+    rows += [_make_published_row(SAME_ROLE), *map(_make_judge_row, same)] if same else []
     return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
 
 
@@ -137,7 +144,7 @@ DIALOGUE_COLUMNS = (
     Column("No verdict", "percent"),
     Column("Responses", "count"),
 )
-ASPECT_GROUPS = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES)
+ASPECT_GROUPS = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES, (OVERALL,))
 DIALOGUE_NOTE = (
     "Correlation at turn level with the mean of people's ratings; overall: of the mean over aspects with people's "
     "overall rating; systems: of the systems' mean scores, averaged over aspects. ROUGE-L, BLEU and BERTScore need no "
@@ -158,24 +165,23 @@ def tabulate_dialogues(judges: Sequence[MeasuredJudge]) -> Iterator[Table]:
         ]
         # Compute overlap metrics on the first judge's cases, because all judges rate the same responses.
         tally = rated[0].tally
-        for metric in dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {})):
-            responses = RatedResponses.from_metric(tally, metric)
-            rows.append((metric, *_correlate_responses_with_ratings(responses, sign), None, len(responses.rows)))
+        metrics = dict.fromkeys(name for row in tally for name in row.facts.get(OVERLAP, {}))
+        rows += [
+            (metric, *_correlate_with_people(tally, sign, metric), None, len(list_responses(tally, metric)))
+            for metric in metrics
+        ]
         for judge in rated:
             name = f"{judge.name} (G-Eval)" if judge.mode.kind == "weighted" else judge.name
-            responses, usable = RatedResponses.from_judge(judge.tally), len(select_dialogues(judge.tally))
+            usable = len(select_dialogues(judge.tally))
             asked = len(judge.tally.where(lambda row: row.outcome != "error", task="dialogues"))
             silent = 1 - usable / asked if asked else None
-            rows.append((name, *_correlate_responses_with_ratings(responses, sign), silent, usable))
+            rows.append((name, *_correlate_with_people(judge.tally, sign), silent, usable))
         yield Table(f"Dialogue responses (table 2): {title}", DIALOGUE_COLUMNS, rows, DIALOGUE_NOTE)
 
 
-def _correlate_responses_with_ratings(responses: RatedResponses, coefficient: Coefficient) -> list[Cell]:
-    return [
-        *(responses.compute_correlation(coefficient, names) for names in ASPECT_GROUPS),
-        responses.select_overall().compute_correlation(coefficient, (OVERALL,)),
-        responses.correlate_systems(coefficient),
-    ]
+def _correlate_with_people(tally: Tally, coefficient: Coefficient, metric: str | None = None) -> list[Cell]:
+    by_aspect = (correlate_ratings(tally, coefficient, aspects, metric) for aspects in ASPECT_GROUPS)
+    return [*by_aspect, correlate_systems(tally, coefficient, metric)]
 
 
 CHANGED_COLUMNS = parse_columns(
@@ -248,3 +254,117 @@ def make_debate_passages(judge_name: str, tally: Tally, view: RunView) -> Iterat
         verdict = row.facts["verdict"] or "no verdict"
         title = f"{judge_name}, {row.sample}: the judge says {verdict}, people say {row.facts['human']}"
         yield Passage(title, format_judge_log(transcript.events if transcript else ()), folded=True, whole=True)
+
+
+# Published results on ChatEval's files; reports show these results beside the run's results and cite the source.
+# Sources: [1] Chan et al., "ChatEval" (arXiv 2308.07201), tables 1 to 4 and section 3, and the authors' repository
+# thunlp/ChatEval: the script that draws figure 3, and GPT-4's judgements of Topical-Chat, from which correlations are
+# computed. [2] Wang et al., "Large Language Models are not Fair Evaluators" (arXiv 2305.17926), the main table. A
+# published result is None if it could not be checked.
+# A result on FairEval is a name, the accuracy in [0, 1], and Cohen's kappa.
+PEOPLE = (
+    ("a human annotator, the mean of three [2]", 0.717, 0.54),
+    ("human annotator 1 [1]", 0.688, None),
+    ("human annotator 2 [1]", 0.763, None),
+    ("human annotator 3 [1]", 0.70, None),
+)
+JUDGES = (
+    ("ChatGPT, multiple evidence, both orders [2]", 0.587, 0.31),
+    ("GPT-4, multiple evidence, both orders [2]", 0.625, 0.37),
+    ("ChatGPT, single agent [1]", 0.538, 0.27),
+    ("ChatGPT, panel of 2 roles, 2 turns [1]", 0.60, 0.33),
+    ("GPT-4, single agent [1]", 0.613, None),
+    ("GPT-4, panel of 2 roles, 2 turns [1]", 0.638, 0.40),
+)
+STRATEGIES = {
+    "one_by_one": ("ChatGPT, one by one, 3 roles, 2 turns [1]", 0.60, 0.33),
+    "simultaneous": ("ChatGPT, simultaneous, 3 roles, 2 turns [1]", 0.55, 0.28),
+    "simultaneous_summarizer": ("ChatGPT, simultaneous with summarizer, 3 roles, 2 turns [1]", 0.55, 0.27),
+}
+SAME_ROLE = ("ChatGPT, panel of the same role, 2 roles, 2 turns [1]", 0.538, 0.25)
+# Correlations with people in naturalness, coherence, engagingness and groundedness, computed from the released outputs.
+# The means of the panel's correlations (0.684 and 0.632) agree with table 2.
+DIALOGUES = {
+    "GPT-4, single agent [1]": {
+        "spearman": (0.5318, 0.5908, 0.7342, 0.7736),
+        "kendall": (0.4826, 0.5353, 0.6759, 0.7497),
+    },
+    "GPT-4, panel of 3 annotators, as released [1]": {
+        "spearman": (0.6299, 0.6190, 0.7654, 0.7216),
+        "kendall": (0.5707, 0.5611, 0.6950, 0.6995),
+    },
+}
+
+FIGURE_3 = (
+    "The paper's points come from the script that its authors released: one by one, with 2 turns for the number of "
+    "roles and with 2 roles for the number of turns; 1 is the single agent. For 3 roles, the figure has 62.5% and "
+    "0.37, but table 4 has 60.0% and 0.33."
+)
+
+# For each axis of figure 3, the paper's line, and its accuracy and kappa by panel size; 1 means the single agent.
+PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, tuple[float, float]]]] = {
+    "roles": (
+        "ChatGPT [1], one_by_one, 2 turns",
+        {1: (0.538, 0.27), 2: (0.60, 0.33), 3: (0.625, 0.37), 4: (0.625, 0.38), 5: (0.588, 0.32)},
+    ),
+    "turns": (
+        "ChatGPT [1], one_by_one, 2 roles",
+        {1: (0.538, 0.27), 2: (0.60, 0.33), 3: (0.55, 0.28), 4: (0.563, 0.28), 5: (0.538, 0.23)},
+    ),
+}
+FIGURES: tuple[tuple[str, Callable[[Tally], Estimate | None], Style, tuple[float, float]], ...] = (
+    ("accuracy", lambda tally: tally.estimate("accuracy"), "percent", (0.0, 1.0)),
+    ("kappa", compute_kappa, "number", (-1.0, 1.0)),
+)
+
+
+def draw_agreement_by_panel_size(judges: Sequence[MeasuredJudge]) -> list[Chart | Passage]:
+    """Draw panels' accuracy and kappa against the number of roles and of turns, as in the paper's figure 3."""
+    charts = []
+    for axis, other in (("roles", "turns"), ("turns", "roles")):
+        lines = _map_curves_to_comparisons(judges, axis, other)
+        their_line, theirs = PUBLISHED_LINES[axis]
+        numbers = sorted({number for points in (*lines.values(), theirs) for number in points})
+        for place, (metric, estimate, unit, limits) in enumerate(FIGURES if lines else ()):
+            series = [
+                Series(line, [estimate(points[at]) if at in points else None for at in numbers])
+                for line, points in lines.items()
+            ]
+            series.append(Series(their_line, [theirs[at][place] if at in theirs else None for at in numbers]))
+            name, title = f"chat_eval_{metric}_by_{axis}", f"{metric.capitalize()} against the number of {axis}"
+            charts.append(Chart("lines", name, title, list(map(str, numbers)), series, unit, limits, axis, metric))
+    return [*charts, Passage("Figure 3 of the paper", FIGURE_3)] if charts else []
+
+
+def _map_curves_to_comparisons(
+    judges: Sequence[MeasuredJudge], size: str, other_size: str
+) -> dict[str, dict[int, Tally]]:
+    """Map each curve's label to comparisons by panel size; leave out curves with a single point."""
+    lines: dict[str, dict[int, MeasuredJudge]] = {}
+    for judge in (judge for judge in judges if judge.mode.strategy):
+        same = ", same role" if judge.mode.same_role else ""
+        other = write_count(getattr(judge.mode, other_size), other_size.removesuffix("s"))
+        alike = f"{judge.mode.kind}:{judge.mode.strategy}, {other}{same}"
+        line = f"{_join_model_names(judge)}, {alike}"
+        # If another run already gave this line a panel of this size, draw a separate line for this run.
+        number: int = getattr(judge.mode, size)
+        line = f"{judge.view.label}, {alike}" if number in lines.get(line, {}) else line
+        lines.setdefault(line, {})[number] = judge
+    for points in lines.values():
+        # In the paper's figure 3, the panel of size 1 is the mode `paper:single`.
+        panel = next(iter(points.values()))
+        models = _join_model_names(panel)
+        for single in judges:
+            alone = single.mode.kind == panel.mode.kind == "paper" and not single.mode.strategy
+            if alone and single.mode.same_role == panel.mode.same_role and _join_model_names(single) == models:
+                points.setdefault(1, single)
+    return {
+        line: {at: select_labelled_comparisons(judge.tally) for at, judge in points.items()}
+        for line, points in lines.items()
+        if len(points) > 1
+    }
+
+
+def _join_model_names(judge: MeasuredJudge) -> str:
+    models = dict.fromkeys(vote.model for case in read_judged_cases(judge.tally) for vote in case.votes)
+    return ", ".join(models) or judge.view.label

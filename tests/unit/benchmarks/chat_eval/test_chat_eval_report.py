@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalsuite.benchmarks.chat_eval import CHAT_EVAL
-from evalsuite.benchmarks.chat_eval.agreement import compute_kappa, correlate_judge, estimate_corrected_means
+from evalsuite.benchmarks.chat_eval.agreement import compute_kappa, correlate_ratings, estimate_corrected_means
 from evalsuite.benchmarks.chat_eval.report import make_report
 from evalsuite.output.reports.judges import tabulate_signatures
 from evalsuite.output.reports.section import Chart, Passage, Table
@@ -111,7 +111,7 @@ def test_systems_are_correlated_by_their_means_and_overall_ratings_by_the_mean_a
 
 def test_a_judge_that_gives_everything_the_same_score_has_no_correlation() -> None:
     tally = Tally.of(response(at, at % 3, 2.0) for at in range(6))
-    assert correlate_judge(tally, "spearman") is None
+    assert correlate_ratings(tally, "spearman") is None
 
 
 def test_errors_are_no_judgements() -> None:
