@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from html.entities import name2codepoint
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,7 @@ class DblpSource(QuestionSource):
         self._workspace.progress.begin_stage(path.name)
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
-        rows = encode_tsv_rows(_list_credits(read_works(blocks, path)))
+        rows = encode_tsv_rows(read_credits(blocks, path))
         with self._workspace.open_stream(rows, "\t", columns) as stream:
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.run_sql("""
@@ -98,19 +97,6 @@ class DblpSource(QuestionSource):
         """)
 
 
-def _list_credits(works: Iterable[Work]) -> Iterator[tuple[str | int | None, ...]]:
-    """Yield a row per work (until `LAST_YEAR`) and person; it has thesis data only for a thesis by a single author."""
-    for work in works:
-        if work.year is None or work.year > LAST_YEAR:
-            continue
-        if work.kind in THESES and len(work.people) == 1 and work.title:
-            schools = _SEPARATOR.join(work.schools) or None
-            yield work.people[0], work.kind, work.title, schools, work.year
-        else:
-            for person in work.people:
-                yield person, None, None, None, None
-
-
 WORKS = ("article", "book", "data", "incollection", "inproceedings", "mastersthesis", "phdthesis", "proceedings")
 _OTHER_ELEMENTS = ("person", "www")  # XML elements that are not works; they are only parsed to free their memory.
 _PREDEFINED = {b"amp", b"apos", b"gt", b"lt", b"quot"}  # The character names that XML itself declares.
@@ -122,19 +108,15 @@ _LONGEST_PROLOGUE = 1 << 20
 _LONGEST_RECORD = 1 << 23
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A publication."""
-
-    kind: str  # The name of the work's XML element in dblp.xml (`article`, `phdthesis`, ...).
-    people: tuple[str, ...]  # Authors and editors; dblp adds numbers to names that several people share.
-    title: str  # The title without markup and without its final full stop; empty if missing.
-    year: int | None
-    schools: tuple[str, ...]
+# A person's name; for a thesis by a single author, also its kind, its title, its schools, and its year.
+Credit = tuple[str | int | None, ...]
 
 
-def read_works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
-    """Yield the works in dblp.xml; a file `dblp.dtd` in the same folder may declare further characters."""
+def read_credits(blocks: Iterable[bytes], path: Path) -> Iterator[Credit]:
+    """Yield a row for each author and editor of each work up to `LAST_YEAR` in dblp.xml.
+
+    A file `dblp.dtd` in the same folder may declare further characters.
+    """
     from lxml import etree
 
     parser = etree.XMLPullParser(
@@ -148,7 +130,7 @@ def read_works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
             for _, element in parser.read_events():
                 pending = 0
                 if element.tag in WORKS:
-                    yield _read_work(element)
+                    yield from _list_credits(element)
                 # Free the memory of the element and of its predecessors in the parent.
                 element.clear()
                 while (before := element.getprevious()) is not None:
@@ -164,15 +146,20 @@ def read_works(blocks: Iterable[bytes], path: Path) -> Iterator[Work]:
         raise DatasetError(path, place, error.msg or "a fault", "well-formed XML") from error
 
 
-def _read_work(element: Any) -> Work:
+def _list_credits(element: Any) -> Iterator[Credit]:
     texts: dict[str, list[str]] = {"author": [], "editor": [], "title": [], "year": [], "school": []}
     for child in element:
         if child.tag in texts:
             texts[child.tag].append(" ".join("".join(child.itertext()).split()))
-    people = tuple(name for name in dict.fromkeys(texts["author"] + texts["editor"]) if name)
     year = next((int(text) for text in texts["year"] if re.fullmatch(r"[0-9]{4}", text)), None)
+    if year is None or year > LAST_YEAR:
+        return
+    people = [name for name in dict.fromkeys(texts["author"] + texts["editor"]) if name]
     title = next(iter(texts["title"]), "").removesuffix(".")
-    return Work(element.tag, people, title, year, tuple(filter(None, texts["school"])))
+    if element.tag in THESES and len(people) == 1 and title:
+        yield people[0], element.tag, title, _SEPARATOR.join(filter(None, texts["school"])) or None, year
+    else:
+        yield from ((person, None, None, None, None) for person in people)
 
 
 def _replace_document_type(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:

@@ -54,10 +54,6 @@ class Edition:
     isbn13: str | None
     isbn10: str | None
 
-    def has_usable_year(self) -> bool:
-        """Tell whether the year is known and not later than `LAST_YEAR`."""
-        return self.year is not None and self.year <= LAST_YEAR
-
 
 class GoodreadsSource(QuestionSource):
     """Goodreads' dump, read into the database of a `Workspace`."""
@@ -111,13 +107,28 @@ class GoodreadsSource(QuestionSource):
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             editions, namesakes, twins = books[entity]
-            # Editions are sorted by ratings, so the main edition is the first edition with a usable year.
-            main = next(filter(Edition.has_usable_year, editions))
+            # Editions are sorted by ratings, so the main edition is the first one whose year is known and not too late.
+            fitting = [each for each in editions if each.year is not None and each.year <= LAST_YEAR]
+            main = fitting[0]
+            publisher = (main.publisher or "").lower()
+            same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
+            same_year = [each for each in editions if each.year == main.year]
+            # Without the name of any author, the answers would be incomplete.
+            authors = [author_names.get(author) for author in main.authors]
+            answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
+                AUTHOR: [] if None in authors else authors,
+                PUBLISHER: [each.publisher for each in same_year],
+                YEAR: [each.year for each in same_publisher],
+                PAGES: [each.pages for each in same_publisher if each.year == main.year],
+                SERIES: [each.series for each in editions],
+                ISBN_13: [each.isbn13 for each in same_year],
+                ISBN_10: [each.isbn10 for each in same_year],
+            }
             called = write_name(main.name, main.year, namesakes, twins, may_show_year=template != YEAR)
             question = template.wording.format(
                 called=called, name=f'"{main.name}"', year=main.year, publisher=main.publisher
             )
-            yield called and question, _list_answers(template, main, editions, author_names)
+            yield called and question, answers[template]
 
         return list_questions
 
@@ -148,24 +159,3 @@ class GoodreadsSource(QuestionSource):
                  ON twin.called = shown.called AND twin.year = shown.year
         """)
         return {id_: (editions[id_], namesakes, twins) for id_, namesakes, twins in rows}
-
-
-def _list_answers(
-    template: QuestionTemplate, main: Edition, editions: Sequence[Edition], author_names: Mapping[str, str]
-) -> Iterable[Answer | None]:
-    """Return the answers from all fitting editions; return no authors if the name of any author is missing."""
-    publisher = (main.publisher or "").lower()
-    fitting = filter(Edition.has_usable_year, editions)
-    same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
-    same_year = [each for each in editions if each.year == main.year]
-    authors = [author_names.get(author) for author in main.authors]
-    answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
-        AUTHOR: [] if None in authors else authors,
-        PUBLISHER: [each.publisher for each in same_year],
-        YEAR: [each.year for each in same_publisher],
-        PAGES: [each.pages for each in same_publisher if each.year == main.year],
-        SERIES: [each.series for each in editions],
-        ISBN_13: [each.isbn13 for each in same_year],
-        ISBN_10: [each.isbn10 for each in same_year],
-    }
-    return answers[template]
