@@ -1,7 +1,5 @@
 """Run shards as tasks of Ray, and join them into one run, with one report and one exit status."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
@@ -12,39 +10,26 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import BackendUnavailable, RunError, write_count
 from evalsuite.journal.database import Database
 from evalsuite.journal.journal import Journal
 from evalsuite.journal.planned import digest_fingerprints
+from evalsuite.output.reports.write import RunReport, write_run_report
 from evalsuite.results.merge import merge_runs
 from evalsuite.results.run_folders import JOURNAL, RunFolder, check_run_name
-
-if TYPE_CHECKING:
-    from evalsuite.core.declarations import Declarations
-    from evalsuite.output.reports.write import RunReport
 
 TETHERED_PYTHON = (sys.executable, "-m", "evalsuite.clusters.tethered")
 POLL_PAUSE = 0.5  # Seconds between two polls for new records.
 TAIL = 20_000  # Characters of a session's output that are kept, from its end.
-
-
-@dataclass(frozen=True, slots=True)
-class ShardJob:
-    """A shard to run on one node, and the arguments of its session."""
-
-    part: int  # The shard's number, from 1.
-    parts: int
-    arguments: Sequence[str]
-    gateway: str  # The addresses of the gateway services that all shards use.
-    token: str | None  # The client token for the gateways; None if the gateways require none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,42 +42,45 @@ class ShardResult:
     output: str  # The last part of the session's output.
 
 
-def run_shard(job: ShardJob, send_records: Callable[[list[str]], None]) -> ShardResult:
-    """Run a shard's session in the current directory, and wait for its end."""
+def run_shard(part: int, arguments: Sequence[str], token: str | None, collector: Any) -> ShardResult:
+    """Run a shard's session in the current directory, send its records to `collector`, and wait for its end.
+
+    Args:
+        token: the client token for the gateway; None if the gateway requires none.
+        collector: a Ray actor of the class `RecordCollector`.
+    """
+    import ray
+
     from evalsuite.service.clients import TOKEN
 
-    environment = {**os.environ, **({TOKEN: job.token} if job.token else {})}
+    environment = {**os.environ, **({TOKEN: token} if token else {})}
     with tempfile.TemporaryDirectory(prefix="evalsuite-shard-") as home:
-        folder = Path(home) / "reports" / f"shard-{job.part}"
+        folder = Path(home) / "reports" / f"shard-{part}"
         with (Path(home) / "output").open("w+", encoding="utf-8", errors="replace") as output:
             # Let the session end when the node's worker ends, because it would otherwise continue to pay for calls.
             command = [
-                *(*TETHERED_PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *job.arguments),
-                *(f"--shard={job.part}/{job.parts}", f"--gateway={job.gateway}"),
+                *(*TETHERED_PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *arguments),
                 *(f"--reports={folder.parent}", f"--run={folder.name}"),
             ]
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)  # noqa: S603 - the user's own options
             try:
-                _send_new_records(process, folder / JOURNAL, send_records)
+                ended, sent = False, 0
+                while not ended:
+                    ended = process.poll() is not None
+                    lines, sent = _read_records_after(folder / JOURNAL, sent)
+                    if lines:
+                        # Wait for each transfer, so that unsent records do not fill the memory if the network is slow.
+                        ray.get(collector.add_records.remote(lines))
+                    if not ended:
+                        time.sleep(POLL_PAUSE)
             finally:
                 process.kill()
             output.seek(0)
-            return ShardResult(job.part, process.wait(), _pack_folder(folder), output.read()[-TAIL:])
-
-
-def _send_new_records(
-    process: subprocess.Popen[bytes], journal: Path, send_records: Callable[[list[str]], None]
-) -> None:
-    """Send new records while the session runs; after the session's end, send the rest."""
-    sent = 0
-    while True:
-        ended = process.poll() is not None
-        lines, sent = _read_records_after(journal, sent)
-        if lines:
-            send_records(lines)
-        if ended:
-            return
-        time.sleep(POLL_PAUSE)
+            packed = io.BytesIO()
+            if folder.is_dir():
+                with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+                    tar.add(folder, arcname=folder.name)
+            return ShardResult(part, process.wait(), packed.getvalue(), output.read()[-TAIL:])
 
 
 def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
@@ -105,16 +93,6 @@ def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     except RunError:
         rows = []  # The session may not have finished creating the journal.
     return [record for _, record in rows], rows[-1][0] if rows else number
-
-
-def _pack_folder(folder: Path) -> bytes:
-    """Return a compressed tar file of the folder; no bytes if the folder does not exist."""
-    if not folder.is_dir():
-        return b""
-    with io.BytesIO() as packed:
-        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-            tar.add(folder, arcname=folder.name)
-        return packed.getvalue()
 
 
 GRACE = 30.0  # Seconds within which a stopped gateway must exit.
@@ -161,24 +139,18 @@ class ShardedRun:
         self.path.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self.path / JOURNAL)
         self._journal.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), command)
-        self._cases: set[str] = set()
+        self.cases: set[str] = set()  # The cases whose records have arrived.
         self._statuses: list[int] = []
-
-    @property
-    def case_count(self) -> int:
-        return len(self._cases)
 
     def add_records(self, lines: Iterable[str]) -> None:
         """Store records; if a case has several, the last record counts."""
         for line in lines:
             plain = json.loads(line)
-            self._cases.add(plain["case"])
+            self.cases.add(plain["case"])
             self._journal.store_record(plain["case"], digest_fingerprints(plain.get("fingerprints", {})), line)
 
     def join_results(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
         """Wait for all shards, join their runs into one, and write its report."""
-        from evalsuite.output.reports.write import write_run_report
-
         try:
             with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
                 folders = [RunFolder(self._unpack_result(result, Path(home))) for result in results]
@@ -234,7 +206,12 @@ class RayCluster:
         self._cpus = cpus
         environment: dict[str, Any] = {"working_dir": str(root), "excludes": EXCLUDED_FILES}
         if packages:
-            _require_installers()
+            # Without these tools, Ray would retry for minutes.
+            if missing := [name for name in ("virtualenv", "pip") if find_spec(name) is None]:
+                raise BackendUnavailable(
+                    f"--pip: Ray needs {' and '.join(missing)} in this environment and on every node: pip install "
+                    "'evalsuite[ray]', or uv pip install virtualenv pip"
+                )
             environment["pip"] = list(packages)
         _require_listener(address)
         try:
@@ -260,29 +237,33 @@ class RayCluster:
 
     def run_shards(
         self,
-        jobs: Sequence[ShardJob],
+        arguments_by_part: Mapping[int, Sequence[str]],
+        token: str | None,
         receive_records: Callable[[list[str]], None],
         report_progress: Callable[[str], None],
     ) -> Iterator[ShardResult]:
-        """Run shards; yield each result as it arrives."""
+        """Run shards, given each session's arguments and the token for the gateway; yield each result as it arrives."""
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
         # Run the actor on this node, because the death of another node would lose the actor's records.
         collector = ray.remote(RecordCollector).options(num_cpus=0, scheduling_strategy=nearby).remote()
-        task = ray.remote(_run_shard_on_node).options(num_cpus=self._cpus, max_retries=RETRIES)
-        waiting = {task.remote(job, collector): job for job in jobs}
+        task = ray.remote(run_shard).options(num_cpus=self._cpus, max_retries=RETRIES)
+        waiting = {
+            task.remote(part, arguments, token, collector): part for part, arguments in arguments_by_part.items()
+        }
+        shards = write_count(len(waiting), "shard")
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
             receive_records(ray.get(collector.take_records.remote()))
             for reference in ended:
-                job = waiting.pop(reference)
+                part = waiting.pop(reference)
                 try:
                     result: ShardResult = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    raise RunError(f"shard {job.part} of {job.parts} could not be run: {error}") from error
+                    raise RunError(f"shard {part} of {len(arguments_by_part)} could not be run: {error}") from error
                 yield result
-            done = f"{len(jobs) - len(waiting)} of {write_count(len(jobs), 'shard')}"
+            done = f"{len(arguments_by_part) - len(waiting)} of {shards}"
             report_progress(f"{done} on {write_count(len(self._list_alive_nodes()), 'node')}")
         receive_records(ray.get(collector.take_records.remote()))
 
@@ -302,16 +283,6 @@ def _require_listener(address: str | None) -> None:
         raise BackendUnavailable(f"--address {address}: no cluster can be reached there: {error}") from error
 
 
-def _require_installers() -> None:
-    """Check that the tools for installing packages exist, because without them Ray would retry for minutes."""
-    missing = [name for name in ("virtualenv", "pip") if find_spec(name) is None]
-    if missing:
-        raise BackendUnavailable(
-            f"--pip: Ray needs {' and '.join(missing)} in this environment and on every node: pip install "
-            "'evalsuite[ray]', or uv pip install virtualenv pip"
-        )
-
-
 class RecordCollector:
     """A Ray actor to which all nodes send records; this process fetches and removes them."""
 
@@ -325,13 +296,3 @@ class RecordCollector:
         """Return the records that have arrived since the last call."""
         lines, self._lines = self._lines, []
         return lines
-
-
-def _run_shard_on_node(job: ShardJob, collector: Any) -> ShardResult:
-    import ray
-
-    def send_records(lines: list[str]) -> None:
-        # Wait for each transfer, so that unsent records do not fill the memory if the network is slow.
-        ray.get(collector.add_records.remote(lines))
-
-    return run_shard(job, send_records)

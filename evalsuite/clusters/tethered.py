@@ -3,8 +3,6 @@
 On systems other than Linux, the process may survive its parent until its unanswered calls have ended.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

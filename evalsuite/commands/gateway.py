@@ -200,17 +200,17 @@ def _run_shards(
     options: Namespace, cluster: RayCluster, gateway: str, arguments: list[str], sharded_run: ShardedRun
 ) -> Any:
     """Run the shards on the cluster, and print the progress; yield each shard's result."""
-    from evalsuite.clusters.sharded_run import ShardJob
-
-    shards, token = options.shards, os.environ.get(TOKEN)
-    jobs = [ShardJob(part, shards, arguments, gateway, token) for part in range(1, shards + 1)]
+    jobs = {
+        part: [*arguments, f"--shard={part}/{options.shards}", f"--gateway={gateway}"]
+        for part in range(1, options.shards + 1)
+    }
     last_line = ""
 
     def print_progress(words: str) -> None:
         nonlocal last_line
-        line = f"{words}, {write_count(sharded_run.case_count, 'case')}"
+        line = f"{words}, {write_count(len(sharded_run.cases), 'case')}"
         if line != last_line:
             last_line = line
             print_at_once(line)
 
-    return cluster.run_shards(jobs, sharded_run.add_records, print_progress)
+    return cluster.run_shards(jobs, os.environ.get(TOKEN), sharded_run.add_records, print_progress)
