@@ -119,7 +119,7 @@ class CaseApi:
             return make_json_answer(response)
         chunks = gemini_api.make_content_chunks(response)
         if "alt=sse" in query.split("&"):
-            return chat_api.make_chat_stream(chunks, end=b"")
+            return chat_api.make_chat_stream(chunks, end="")
         return make_json_answer(list(chunks))  # Without `alt=sse`, Gemini's API streams one JSON list.
 
     async def _answer_responses_request(self, body: Mapping[str, Any]) -> HttpAnswer:

@@ -34,7 +34,7 @@ class HttpAnswer:
     """An HTTP response for a client."""
 
     status: int
-    chunks: tuple[bytes, ...]  # The pieces of the body, in the order of sending.
+    body: bytes
     content_type: str = JSON
 
     @property
@@ -45,22 +45,20 @@ class HttpAnswer:
 
 def make_json_answer(value: Any, status: int = 200) -> HttpAnswer:
     """Make an answer that holds one JSON value."""
-    return HttpAnswer(status, (dumps(value).encode(),))
+    return HttpAnswer(status, dumps(value).encode())
 
 
-def make_chat_stream(chunks: Iterable[Mapping[str, Any]], end: bytes = b"data: [DONE]\n\n") -> HttpAnswer:
+def make_chat_stream(chunks: Iterable[Mapping[str, Any]], end: str = "data: [DONE]\n\n") -> HttpAnswer:
     """Make server-sent events without names, as chat completions and Gemini have them; `end` follows the last event."""
-    return HttpAnswer(200, (*(f"data: {dumps(chunk)}\n\n".encode() for chunk in chunks), end), EVENT_STREAM_TYPE)
+    written = "".join(f"data: {dumps(chunk)}\n\n" for chunk in chunks)
+    return HttpAnswer(200, f"{written}{end}".encode(), EVENT_STREAM_TYPE)
 
 
 def make_event_stream(events: Iterable[Mapping[str, Any]]) -> HttpAnswer:
     """Make the server-sent events of the Responses and Messages APIs, which are numbered and named by their type."""
     numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
-    return HttpAnswer(
-        200,
-        tuple(f"event: {event['type']}\ndata: {dumps(event)}\n\n".encode() for event in numbered),
-        EVENT_STREAM_TYPE,
-    )
+    written = "".join(f"event: {event['type']}\ndata: {dumps(event)}\n\n" for event in numbered)
+    return HttpAnswer(200, written.encode(), EVENT_STREAM_TYPE)
 
 
 def make_error_answer(status: int, message: str, kind: str = "invalid_request_error") -> HttpAnswer:

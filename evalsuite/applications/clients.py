@@ -21,45 +21,19 @@ BASE_URL = "http://evalsuite.invalid/v1"
 KEY = "the-gateway-holds-the-key"
 
 
-class _ApiTransport:
-    """Passes requests from a client to the event loop in which the model runs."""
+async def _answer_request(api: CaseApi, request: httpx2.Request) -> httpx2.Response:
+    """Answer a client's request, whose body is read, within its time limit, which `with_options(timeout=...)` sets.
 
-    def __init__(self, api: CaseApi, loop: asyncio.AbstractEventLoop) -> None:
-        self._api, self._loop = api, loop
-
-    async def _answer_request(self, request: httpx2.Request, content: bytes) -> httpx2.Response:
-        """Answer a client's request within its time limit, which `with_options(timeout=...)` sets.
-
-        The limit is applied on the model's loop, so that a request is cancelled there before the caller continues.
-        """
-        seconds: float | None = request.extensions.get("timeout", {}).get("read")
-        path = request.url.path.removeprefix("/v1")
-        try:
-            async with asyncio.timeout(seconds):
-                answer = await self._api.answer_request(request.method, path, content)
-        except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
-        return httpx2.Response(answer.status, headers=answer.headers, content=b"".join(answer.chunks), request=request)
-
-
-class AsyncTransport(_ApiTransport, httpx2.AsyncBaseTransport):
-    """The transport of an `AsyncOpenAI` client; it works on any asyncio loop."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await await_on_loop(self._answer_request(request, await request.aread()), self._loop)
-
-
-class BlockingTransport(_ApiTransport, httpx2.BaseTransport):
-    """The transport of an `OpenAI` client, for any thread except the event loop's."""
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request; cancel the request if the client's time limit passes."""
-        if is_current_loop(self._loop):
-            raise SolverError(
-                "model.openai_sync() was used in an async function, where it would block the event loop for ever: use "
-                "model.openai() and await, or make the function a plain one"
-            )
-        return asyncio.run_coroutine_threadsafe(self._answer_request(request, request.read()), self._loop).result()
+    The limit is applied on the model's loop, so that a request is cancelled there before the caller continues.
+    """
+    seconds: float | None = request.extensions.get("timeout", {}).get("read")
+    path = request.url.path.removeprefix("/v1")
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await api.answer_request(request.method, path, request.content)
+    except TimeoutError as error:
+        raise httpx2.ReadTimeout(f"no answer within {seconds} s", request=request) from error
+    return httpx2.Response(answer.status, headers=answer.headers, content=answer.body, request=request)
 
 
 class _AsyncClient(AsyncOpenAI):
@@ -74,12 +48,25 @@ class _AsyncClient(AsyncOpenAI):
 
 
 def make_async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpenAI:
-    """Make an `AsyncOpenAI` whose calls the case's model answers; the run's time limits apply."""
-    client = httpx2.AsyncClient(transport=AsyncTransport(api, loop))
+    """Make an `AsyncOpenAI` whose calls the case's model answers, on any loop; the run's time limits apply."""
+
+    async def answer_request(request: httpx2.Request) -> httpx2.Response:
+        return await await_on_loop(_answer_request(api, request), loop)
+
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer_request))
     return _AsyncClient(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
 
 
 def make_blocking_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> OpenAI:
-    """Make an `OpenAI` whose calls the case's model answers; the run's time limits apply."""
-    client = httpx2.Client(transport=BlockingTransport(api, loop))
+    """Make an `OpenAI` whose calls the case's model answers, in threads other than the event loop's."""
+
+    def answer_request(request: httpx2.Request) -> httpx2.Response:
+        if is_current_loop(loop):
+            raise SolverError(
+                "model.openai_sync() was used in an async function, where it would block the event loop for ever: use "
+                "model.openai() and await, or make the function a plain one"
+            )
+        return asyncio.run_coroutine_threadsafe(_answer_request(api, request), loop).result()
+
+    client = httpx2.Client(transport=httpx2.MockTransport(answer_request))
     return OpenAI(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)

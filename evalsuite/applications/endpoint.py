@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -110,7 +110,7 @@ class LoopbackServer:
             if task is not None:
                 task.cancel()
 
-    async def _answer_http_request(self, request: web.Request) -> web.StreamResponse:
+    async def _answer_http_request(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
         from evalsuite.applications.chat_api import make_error_answer
@@ -126,14 +126,7 @@ class LoopbackServer:
                 answer = await self._apis[token].answer_request(request.method, full_path, content)
             finally:
                 answering.discard(task)
-        response = web.StreamResponse(status=answer.status, headers=answer.headers)
-        # Ignore connection errors, because a client that has disconnected needs no answer.
-        with suppress(ConnectionError):
-            await response.prepare(request)
-            for chunk in answer.chunks:
-                await response.write(chunk)
-            await response.write_eof()
-        return response
+        return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
 
     def _find_token_and_path(self, request: web.Request) -> tuple[str, str]:
         """Find the secret of the case to which a request belongs, and the request's path after the base URL."""

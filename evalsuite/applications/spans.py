@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 from evalsuite.applications.call_log import LoggedCall, TraceSpan
@@ -223,17 +222,16 @@ def _join_message_texts(message: Mapping[str, Any]) -> str:
 
 LARGEST_TRACE = 32 * 2**20  # Maximum bytes of spans that one case may export.
 MOST_SPANS = 10_000  # Maximum spans of one case.
-OPEN_TELEMETRY = "opentelemetry.exporter.otlp.proto.common"
 
 
 def require_opentelemetry(feature: str) -> None:
     """Raise `SettingsError` if the packages of the extra `otel` are missing."""
     try:
-        is_there = find_spec(OPEN_TELEMETRY) is not None and find_spec("opentelemetry.sdk") is not None
-    except ModuleNotFoundError:
-        is_there = False
-    if not is_there:
-        raise SettingsError(f"{feature} needs the packages of OpenTelemetry: pip install 'evalsuite[otel]'")
+        import opentelemetry.exporter.otlp.proto.common
+        import opentelemetry.sdk  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        message = f"{feature} needs the packages of OpenTelemetry: pip install 'evalsuite[otel]'"
+        raise SettingsError(message) from error
 
 
 class SpanCollector:
@@ -258,26 +256,24 @@ class SpanCollector:
         """
         with self._changing:
             try:
-                is_text = self._add_exported_spans(content)
+                self._size += len(content)
+                if self._size > LARGEST_TRACE:
+                    raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
+                is_text = content.lstrip()[:1] == b"{"
+                if is_text:
+                    export = json.loads(content, parse_constant=refuse_nan_or_infinity)
+                else:
+                    export = _decode_protobuf(content)
+                for span in list_spans({"resourceSpans": (), **export}):
+                    read_span(span)
+                    self._spans[span["trace"], span["id"]] = span
+                if len(self._spans) > MOST_SPANS:
+                    raise ValueError(f"more than {MOST_SPANS:,} spans for one question")
             except SPAN_ERRORS as error:
                 words = f"{type(error).__name__}: {error}"[:200]
                 self._refusal = self._refusal or f"the application's spans cannot be read: {words}"
                 raise BadRequest(self._refusal) from error
-        return make_json_answer({}) if is_text else HttpAnswer(200, (), "application/x-protobuf")
-
-    def _add_exported_spans(self, content: bytes) -> bool:
-        """Add an export's spans; return True for an export in JSON, False for one in protobuf."""
-        self._size += len(content)
-        if self._size > LARGEST_TRACE:
-            raise ValueError(f"more than {LARGEST_TRACE >> 20} MiB for one question")
-        is_text = content.lstrip()[:1] == b"{"
-        export = json.loads(content, parse_constant=refuse_nan_or_infinity) if is_text else _decode_protobuf(content)
-        for span in list_spans({"resourceSpans": (), **export}):
-            read_span(span)
-            self._spans[span["trace"], span["id"]] = span
-        if len(self._spans) > MOST_SPANS:
-            raise ValueError(f"more than {MOST_SPANS:,} spans for one question")
-        return is_text
+        return make_json_answer({}) if is_text else HttpAnswer(200, b"", "application/x-protobuf")
 
     async def get_spans(self) -> list[dict[str, Any]]:
         """Return the collected spans as JSON data for `read_span`.

@@ -323,4 +323,4 @@ def _decode_request(content: bytes) -> Request:
 
 def _make_response(answer: chat_api.HttpAnswer) -> web.Response:
     """Convert an answer to aiohttp's response."""
-    return web.Response(status=answer.status, body=b"".join(answer.chunks), headers=answer.headers)
+    return web.Response(status=answer.status, body=answer.body, headers=answer.headers)

@@ -57,7 +57,7 @@ class Collector:
     async def take(self, request: web.Request) -> web.Response:
         self.bodies.append(await request.read())
         answer = self.received.receive_export(self.bodies[-1])
-        return web.Response(status=self.status, body=b"".join(answer.chunks))
+        return web.Response(status=self.status, body=answer.body)
 
     async def start(self) -> web.AppRunner:
         made = web.Application()

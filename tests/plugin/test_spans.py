@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -221,7 +222,7 @@ def test_an_endpoint_without_the_switch_takes_no_spans() -> None:
 def test_the_switch_is_refused_where_it_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match="a service has its own exporter"):
         application(url="http://127.0.0.1:1/ask", spans=True)
-    for missing in ("evalsuite.absent", "absent.package"):
-        monkeypatch.setattr(spans, "OPEN_TELEMETRY", missing)
+    for missing in ("opentelemetry.exporter.otlp.proto.common", "opentelemetry.sdk"):
+        monkeypatch.setitem(sys.modules, missing, None)
         with pytest.raises(SettingsError, match=r"pip install 'evalsuite\[otel\]'"):
             application("true", spans=True)

@@ -260,7 +260,7 @@ def test_a_later_request_may_name_a_stored_response(first: dict[str, Any], store
 
         async def respond(**body: Any) -> tuple[int, dict[str, Any]]:
             answer = await api.answer_request("POST", "/responses", json.dumps({"input": "x", **body}).encode())
-            return answer.status, json.loads(b"".join(answer.chunks))
+            return answer.status, json.loads(answer.body)
 
         first_status, response = await respond(metadata={"run": "1"}, **first)
         assert first_status == 200
