@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.judges import judgements, parsing
 from evalsuite.judges.asking import make_number_schema, make_object_schema
-from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Lead, Opinion, PairVerdict
+from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Lead, Opinion
 from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceFormat, MissingFieldError, NumberFormat
 
-T = TypeVar("T")
 TEXT = {"type": "string"}
-NO_SYNONYMS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SCORE_SYNONYMS = ("score", "rating", "mark", "grade", "result")
 """Labels that judges write instead of `score` if only one score was requested."""
 
@@ -53,21 +50,17 @@ CANNOT_TELL_PATTERN = (
     r"(?:i )?(?:can(?:not|['\u2019]t| not)|(?:am )?unable to) (?:tell|decide|say|judge)|undecided|"
     r"cannot be (?:decided|determined)"
 )
-CHOICES: ChoiceFormat[PairVerdict] = ChoiceFormat({"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE})
-CHOICES_OR_NONE: ChoiceFormat[PairVerdict] = ChoiceFormat({**CHOICES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
+CHOICES: Mapping[Any, str] = {"first": _FIRST + _WINS, "second": _SECOND + _WINS, "tie": _TIE}
 
 _MUCH, _SOME = " (?:is )?(?:much|significantly|far) better", " (?:is )?(?:slightly |somewhat |a bit )?better"
-GRADES: ChoiceFormat[float | str] = ChoiceFormat(
-    {
-        # Accept `A>>B` (A is much better than B), the notation of Arena-Hard.
-        1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
-        0.75: f"{_FIRST}{_SOME}|[a1]>[b2]",
-        0.5: f"{_TIE}|[a1]=[b2]",
-        0.25: f"{_SECOND}{_SOME}|[b2]>[a1]",
-        0.0: f"{_SECOND}{_MUCH}|[b2]>>[a1]",
-    }
-)
-GRADES_OR_NONE: ChoiceFormat[float | str] = ChoiceFormat({**GRADES.options, CANNOT_TELL: CANNOT_TELL_PATTERN})
+GRADES: Mapping[Any, str] = {
+    # Accept `A>>B` (A is much better than B), the notation of Arena-Hard.
+    1.0: f"{_FIRST}{_MUCH}|[a1]>>[b2]",
+    0.75: f"{_FIRST}{_SOME}|[a1]>[b2]",
+    0.5: f"{_TIE}|[a1]=[b2]",
+    0.25: f"{_SECOND}{_SOME}|[b2]>[a1]",
+    0.0: f"{_SECOND}{_MUCH}|[b2]>>[a1]",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +155,15 @@ QUALITY = Likert("how well the answer does overall what was asked", 1, 10, name=
 
 
 def parse_aspect_scores(
-    text: str, aspects: Sequence[Likert], labels: Mapping[str, Sequence[str]] = NO_SYNONYMS
+    text: str, aspects: Sequence[Likert], labels: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, float]:
     """Read each aspect's score, from lines that begin with the aspects' names or from a JSON object.
 
     If there is only one aspect, the judge may omit its name, or write `score` or a synonym of `score` instead.
     """
-    general = SCORE_SYNONYMS if len(aspects) == 1 else ()
+    synonyms, general = labels or {}, SCORE_SYNONYMS if len(aspects) == 1 else ()
     fields = {
-        aspect.label: AnswerField((aspect.label, *labels.get(aspect.label, ()), *general), NumberFormat(aspect.high))
+        aspect.label: AnswerField((aspect.label, *synonyms.get(aspect.label, ()), *general), NumberFormat(aspect.high))
         for aspect in aspects
     }
     by_name = {aspect.label: aspect for aspect in aspects}
@@ -263,15 +256,24 @@ class ChoiceForm:
         return f"Which answer is better in {self.aspect.name or 'this respect'}?{meaning}"
 
     def write_answer_request(self, lead: Lead = "Reply") -> str:
-        return _write_choice_request(self.write_judging_task(), lead, self._list_allowed_verdicts())
+        *most, last = (f"`Verdict: {verdict}`" for verdict in self._list_allowed_verdicts())
+        return f"{self.write_judging_task()} {lead} with one line: {', '.join(most)} or {last}."
 
     def make_schema(self) -> dict[str, Any]:
-        return _make_choice_schema(self._list_allowed_verdicts())
+        return make_object_schema(verdict={"type": "string", "enum": list(self._list_allowed_verdicts())})
 
     def parse_opinion(self, text: str) -> Opinion:
-        choices = CHOICES_OR_NONE if self.cannot_tell else CHOICES
-        verdict: PairVerdict = _read_verdict(text, choices, self._list_allowed_verdicts())
-        return Opinion(verdict=verdict)
+        return Opinion(verdict=self._read_verdict(text, CHOICES))
+
+    def _read_verdict(self, text: str, options: Mapping[Any, str]) -> Any:
+        """Return the option whose synonyms match the verdict in a judge's answer, or `CANNOT_TELL` if allowed."""
+        abstention = {CANNOT_TELL: CANNOT_TELL_PATTERN} if self.cannot_tell else {}
+        verdict = AnswerField(VERDICT_LABELS, ChoiceFormat({**options, **abstention}))
+        try:
+            return AnswerForm({"Verdict": verdict}).read_fields(text)["Verdict"]
+        except MissingFieldError as missing:
+            wanted = ", ".join(f"Verdict: {word}" for word in self._list_allowed_verdicts())
+            raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
     def _list_allowed_verdicts(self) -> tuple[str, ...]:
         return (*self.words, CANNOT_TELL) if self.cannot_tell else self.words
@@ -294,7 +296,7 @@ class GradedChoice(ChoiceForm):
 
     def parse_opinion(self, text: str) -> Opinion:
         """Read the preference; raise ValueError if the verdict does not say how much better an answer is."""
-        read = _read_verdict(text, GRADES_OR_NONE if self.cannot_tell else GRADES, self._list_allowed_verdicts())
+        read = self._read_verdict(text, GRADES)
         return Opinion(verdict=CANNOT_TELL) if isinstance(read, str) else _make_opinion_from_preference(read)
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
@@ -302,43 +304,21 @@ class GradedChoice(ChoiceForm):
 
 
 @dataclass(frozen=True, slots=True)
-class BestOfForm:
+class BestOfForm(ChoiceForm):
     """A choice of the best of several answers."""
 
-    aspect: Likert
-    count: int  # The number of answers, at most 9.
+    count: int = 2  # The number of answers, at most 9.
 
-    def write_answer_request(self) -> str:
-        task = ChoiceForm(self.aspect).write_judging_task().replace("better", "best")
-        return _write_choice_request(task, "Reply", self._list_allowed_verdicts())
-
-    def make_schema(self) -> dict[str, Any]:
-        return _make_choice_schema(self._list_allowed_verdicts())
+    def write_judging_task(self) -> str:
+        return ChoiceForm.write_judging_task(self).replace("better", "best")
 
     def read_best_answer(self, text: str) -> int:
         """Read the number of the best answer, from 1; 0 means a tie."""
         places = {at: _make_answer_pattern(f"{at}|{chr(96 + at)}") + _WINS for at in range(1, self.count + 1)}
-        return _read_verdict(text, ChoiceFormat({**places, 0: _TIE.replace("|c|", "|")}), self._list_allowed_verdicts())
+        return int(self._read_verdict(text, {**places, 0: _TIE.replace("|c|", "|")}))
 
     def _list_allowed_verdicts(self) -> tuple[str, ...]:
         return (*map(str, range(1, self.count + 1)), "tie")
-
-
-def _write_choice_request(task: str, lead: Lead, verdicts: Iterable[str]) -> str:
-    *most, last = (f"`Verdict: {verdict}`" for verdict in verdicts)
-    return f"{task} {lead} with one line: {', '.join(most)} or {last}."
-
-
-def _make_choice_schema(verdicts: Iterable[str]) -> dict[str, Any]:
-    return make_object_schema(verdict={"type": "string", "enum": list(verdicts)})
-
-
-def _read_verdict(text: str, choice_format: ChoiceFormat[T], allowed_verdicts: Iterable[str]) -> T:
-    try:
-        return AnswerForm({"Verdict": AnswerField(VERDICT_LABELS, choice_format)}).read_fields(text)["Verdict"]
-    except MissingFieldError as missing:
-        wanted = ", ".join(f"Verdict: {verdict}" for verdict in allowed_verdicts)
-        raise ValueError(f"it has no line of the form {wanted} at its beginning or end.") from missing
 
 
 def _make_opinion_from_scores(first: float, second: float) -> Opinion:

@@ -271,12 +271,12 @@ class BestOf:
         return Assessment(Opinion({PREFERENCE: wins[0]}), ballots, log, {"wins": wins})
 
     def list_prompt_sentences(self) -> Sequence[str]:
-        return (SYSTEM_PROMPT, BestOfForm(self.aspect, 3).write_answer_request())
+        return (SYSTEM_PROMPT, BestOfForm(self.aspect, count=3).write_answer_request())
 
     async def _ask_in_order(self, subject: JudgedInput, model: Model, first: int) -> asking.Judgement[list[float]]:
         """Judge the answers in an order rotated to start at index `first`; return each answer's share (best: 1.0)."""
         answers, count = subject.answers, len(subject.answers)
-        form = BestOfForm(self.aspect, count)
+        form = BestOfForm(self.aspect, count=count)
         shown = replace(subject, answers=answers[first:] + answers[:first]).format_parts()
         prompt = prompts.make_prompt_messages(shown, form.write_answer_request(), subject.media)
 
