@@ -6,17 +6,16 @@ import base64
 import contextlib
 import hashlib
 import json
-import os
 import pickle
 import re
+import shutil
 import signal
 import struct
 import sys
-import tempfile
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 from evalsuite.core.errors import SandboxError, shorten_to_ending
 from evalsuite.sandbox.inside.files import HEAD
@@ -38,8 +37,8 @@ class TableFile:
     """A table in CSV, which programs get as a pandas DataFrame.
 
     Attributes:
-        content: the bytes of the CSV, or the path of a CSV file, which the kernel copies when a program starts. The
-            encoding is UTF-8, with or without a byte-order mark, or GB18030; invalid bytes become U+FFFD.
+        content: the bytes of the CSV, or the path of a CSV file, which is copied when a program starts. The encoding is
+            UTF-8, with or without a byte-order mark, or GB18030; invalid bytes become U+FFFD.
         header_rows: how many rows at the top name the columns. With 0 rows, columns are numbered from 0; several rows
             make a MultiIndex.
     """
@@ -49,7 +48,7 @@ class TableFile:
 
 
 def write_payload(
-    target: int,
+    target: IO[bytes],
     code: str,
     tables: Mapping[str, TableSource],
     *,
@@ -58,63 +57,51 @@ def write_payload(
     earlier_code: Sequence[str] = (),
     stdin: bytes | None = None,
 ) -> None:
-    """Write a round's code and inputs to an open file, in the format that `inside/program.py` reads.
+    """Write a round's code and inputs to an empty file, in the format that `inside/program.py` reads.
 
-    The kernel copies the tables' files, because large files should not pass through this process's memory.
+    The tables precede the header, which states their sizes, because a file's size is certain only after its copy.
     """
-    with contextlib.ExitStack() as opened:
-        packed = [
-            (name, *_pack_table(name, source, opened, same_pandas=same_pandas)) for name, source in tables.items()
-        ]
-        sizes = [len(content) if isinstance(content, bytes) else os.fstat(content).st_size for *_, content in packed]
-        described = [
-            {"name": name, "format": kind, "header_rows": rows, "size": size}
-            for (name, kind, rows, _), size in zip(packed, sizes, strict=True)
-        ]
-        length = None if stdin is None else len(stdin)
-        facts = {"code": code, "earlier": list(earlier_code), "last": is_last, "stdin": length, "tables": described}
-        header = json.dumps(facts).encode()
-        os.lseek(target, 0, os.SEEK_SET)
-        _write_all_bytes(target, len(header).to_bytes(8, "big") + header)
-        for (*_, content), size in zip(packed, sizes, strict=True):
-            if isinstance(content, bytes):
-                _write_all_bytes(target, content)
-            else:
-                _copy_bytes(content, target, size)
-        _write_all_bytes(target, stdin or b"")
+    described = []
+    target.seek(8)
+    for name, source in tables.items():
+        begin = target.tell()
+        kind, header_rows = _write_table(target, name, source, same_pandas=same_pandas)
+        described.append({"name": name, "format": kind, "header_rows": header_rows, "size": target.tell() - begin})
+    target.write(stdin or b"")
+    begin, length = target.tell(), None if stdin is None else len(stdin)
+    facts = {"code": code, "earlier": list(earlier_code), "last": is_last, "stdin": length, "tables": described}
+    target.write(json.dumps(facts).encode())
+    target.seek(0)
+    target.write(begin.to_bytes(8, "big"))
 
 
-def encode_payload(code: str, tables: Mapping[str, TableSource], **options: Any) -> bytes:
-    """Write a round's code and inputs with `write_payload`, and return the bytes."""
-    with tempfile.TemporaryFile() as file:
-        write_payload(file.fileno(), code, tables, **options)
-        file.seek(0)
-        return file.read()
-
-
-def _pack_table(
-    name: str, source: TableSource, open_files: contextlib.ExitStack, *, same_pandas: bool
-) -> tuple[Literal["csv", "pickle"], int, bytes | int]:
-    """Return a table's format, its number of header rows, and its bytes or its open file's descriptor."""
+def _write_table(
+    target: IO[bytes], name: str, source: TableSource, *, same_pandas: bool
+) -> tuple[Literal["csv", "pickle"], int]:
+    """Write a table's bytes to the payload; return their format and the number of header rows."""
     if not re.fullmatch(r"[^\W\d]\w*", name):
         raise SandboxError(f"a table is called {name!r}, which cannot name a variable")
     if isinstance(source, (str, Path)):
         source = TableFile(Path(source))
     if isinstance(source, TableFile):
-        content = source.content
-        if isinstance(content, bytes):
-            return "csv", source.header_rows, content
-        with _convert_path_errors(content):
-            return "csv", source.header_rows, open_files.enter_context(content.open("rb")).fileno()
+        if isinstance(source.content, bytes):
+            target.write(source.content)
+        else:
+            # Copy in pieces, because a large file should not be in this process's memory.
+            with _convert_path_errors(source.content), source.content.open("rb") as file:
+                shutil.copyfileobj(file, target)
+        return "csv", source.header_rows
     # Do not import pandas to check for a DataFrame: a caller that has one has already imported pandas.
     pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(source, pandas.DataFrame):
-        if not same_pandas:
-            return "csv", source.columns.nlevels, source.to_csv(index=False).encode()
-        # The host pickles the DataFrame; only the program, inside the sandbox, unpickles it.
-        return "pickle", 0, pickle.dumps(source, protocol=5)
-    kind = type(source).__name__
-    raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
+    if pandas is None or not isinstance(source, pandas.DataFrame):
+        kind = type(source).__name__
+        raise SandboxError(f"the table {name!r} is a {kind}: give a path, a TableFile or a pandas DataFrame")
+    if not same_pandas:
+        target.write(source.to_csv(index=False).encode())
+        return "csv", source.columns.nlevels
+    # The host pickles the DataFrame; only the program, inside the sandbox, unpickles it.
+    pickle.dump(source, target, protocol=5)
+    return "pickle", 0
 
 
 def compute_table_key(source: TableSource) -> object:
@@ -137,21 +124,6 @@ def _convert_path_errors(path: Path | str) -> Iterator[None]:
         yield
     except OSError as error:
         raise SandboxError(f"the table {path} cannot be read: {error.strerror or error}") from error
-
-
-def _write_all_bytes(target: int, content: bytes) -> None:
-    left = memoryview(content)
-    while left:
-        left = left[os.write(target, left) :]
-
-
-def _copy_bytes(source: int, target: int, size: int) -> None:
-    offset = 0
-    while offset < size:
-        copied = os.sendfile(target, source, offset, size - offset)
-        if not copied:
-            raise SandboxError("a table's file became shorter while it was read")
-        offset += copied
 
 
 ERROR_CHARACTERS = 4000

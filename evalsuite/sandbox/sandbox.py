@@ -16,7 +16,6 @@ from evalsuite.sandbox.execution import (
     Execution,
     TableSource,
     compute_read_limits,
-    encode_payload,
     make_execution,
     write_payload,
 )
@@ -247,10 +246,8 @@ class ProgramSession:
             return await self._run_on_host(host, code, seconds)
 
     async def _run_on_host(self, host: ScriptHost, code: str, seconds: float) -> Execution:
-        content = encode_payload(
-            code, self.tables, is_last=self._once, same_pandas=False, earlier_code=self._earlier, stdin=self._stdin
-        )
-        result = await run_program(host, content, seconds, self.sandbox.limits)
+        payload = {"is_last": self._once, "earlier_code": self._earlier, "stdin": self._stdin}
+        result = await run_program(host, code, self.tables, seconds, self.sandbox.limits, **payload)
         ended = result.timed_out or (result.error or "").startswith(DEATH)
         self._earlier = [] if ended else [*self._earlier, code]
         return replace(result, variables_lost=ended and not self._once)
@@ -287,7 +284,8 @@ class ProgramSession:
             self._files = tuple(os.memfd_create(name) for name in ("payload", "stdout", "stderr", "files"))
         for file in self._files:
             os.ftruncate(file, 0)
-        write_payload(self._files[0], code, tables, **options)
+        with open(self._files[0], "wb", closefd=False) as payload:
+            write_payload(payload, code, tables, **options)
 
 
 @contextlib.contextmanager

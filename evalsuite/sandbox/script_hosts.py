@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalsuite.core.errors import SandboxError, SandboxUnavailable
 from evalsuite.core.redaction import redact
 from evalsuite.sandbox.environments import MENTIONED, Interpreter, ProgramEnvironment
-from evalsuite.sandbox.execution import Execution, compute_read_limits, encode_payload, make_execution
+from evalsuite.sandbox.execution import Execution, TableSource, compute_read_limits, make_execution, write_payload
 from evalsuite.sandbox.tiers import DOCKER, INSIDE, SERVERS
 
 if TYPE_CHECKING:
@@ -67,13 +67,20 @@ class ScriptEnd:
     timed_out: bool = False  # Whether the script exceeded its time limit, so that the host stopped it.
 
 
-async def run_program(host: ScriptHost, payload: bytes, seconds: float, limits: Limits) -> Execution:
-    """Run one program; the script itself enforces the limits on time and output, the host all other limits."""
-    data = io.BytesIO()
+async def run_program(
+    host: ScriptHost, code: str, tables: Mapping[str, TableSource], seconds: float, limits: Limits, **options: Any
+) -> Execution:
+    """Run one program; the script itself enforces the limits on time and output, the host all other limits.
+
+    Args:
+        options: further arguments of `write_payload`.
+    """
+    payload, data = io.BytesIO(), io.BytesIO()
+    write_payload(payload, code, tables, same_pandas=False, **options)
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(INSIDE.glob("*.py")):
             archive.write(path, f"inside/{path.name}")
-        archive.writestr("payload", payload, zipfile.ZIP_STORED)
+        archive.writestr("payload", payload.getvalue(), zipfile.ZIP_STORED)
     bundle = data.getvalue()
     files: Mapping[str, bytes] = {BUNDLE: bundle} if host.takes_files else {}
     source = repr(BUNDLE) if files else f"io.BytesIO(base64.b64decode({base64.b64encode(bundle)!r}))"
@@ -103,7 +110,7 @@ def _read_result(end: ScriptEnd) -> tuple[str, float, tuple[bytes, bytes, bytes]
 async def inspect_host(host: ScriptHost, limits: Limits) -> ProgramEnvironment:
     """Ask a host for its Python version and packages; if it cannot run programs, raise SandboxUnavailable."""
     try:
-        answer = await run_program(host, encode_payload(_INSTALLED, {}, is_last=True), START_SECONDS, limits)
+        answer = await run_program(host, _INSTALLED, {}, START_SECONDS, limits, is_last=True)
         version, packages = json.loads(answer.stdout)
     except SandboxError as error:
         raise SandboxUnavailable(f"{host.tier} runs no programs: {error}") from error

@@ -78,19 +78,6 @@ def prepare_process() -> dict[str, Any]:
     # Define `exit` and `quit`, which the module `site` would define if it were imported.
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
     variables.update(__file__=sys.argv[0], display=_display_values)
-    _seed_and_provide_packages(variables)
-    return variables
-
-
-def report_failed_isolation(error: BaseException) -> NoReturn:
-    """Report that this process could not be isolated, then end it."""
-    os.write(STDERR, str(error).encode())
-    os.write(CHANNEL, UNFIT)
-    os._exit(1)
-
-
-def _seed_and_provide_packages(variables: dict[str, Any]) -> None:
-    """Seed the random generators; add `np` and `pd` to a program's variables if the packages are loaded."""
     random.seed(0)
     if "numpy" in sys.modules:
         import numpy as np
@@ -99,6 +86,14 @@ def _seed_and_provide_packages(variables: dict[str, Any]) -> None:
         variables["np"] = np
     if "pandas" in sys.modules:
         variables["pd"] = sys.modules["pandas"]
+    return variables
+
+
+def report_failed_isolation(error: BaseException) -> NoReturn:
+    """Report that this process could not be isolated, then end it."""
+    os.write(STDERR, str(error).encode())
+    os.write(CHANNEL, UNFIT)
+    os._exit(1)
 
 
 def _reopen_standard_streams() -> None:
@@ -279,9 +274,8 @@ def _flush_output() -> None:
 
 def _load_payload(variables: dict[str, Any]) -> tuple[str, list[str], bool]:
     """Load the payload's tables and input; return the round's code, earlier code, and whether the round is the last."""
-    size = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
-    header = json.loads(os.pread(PAYLOAD, size, 8))
-    at = 8 + size
+    end = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
+    header, at = json.loads(os.pread(PAYLOAD, os.fstat(PAYLOAD).st_size - end, end)), 8
     files: dict[str, bytes | None] = {}
     frames: dict[str, Callable[[], Any]] = {}
     for table in header["tables"]:
@@ -339,13 +333,12 @@ def _format_traceback(error: BaseException) -> str:
                 # Omit an earlier error that a library raised and handled itself.
                 link.__cause__ = link.__context__ = None
             link = link.__cause__ or link.__context__
-        return "\n".join(map(_shorten_line, "".join(trace.format()).strip().split("\n")))
+        return "\n".join(
+            line if len(line) <= SHOWN_COLUMNS else f"{line[: SHOWN_COLUMNS - 105]} ... {line[-100:]}"
+            for line in "".join(trace.format()).strip().split("\n")
+        )
     except BaseException:  # noqa: BLE001 - the program may define exceptions that cannot be formatted
         return type(error).__name__
-
-
-def _shorten_line(line: str) -> str:
-    return line if len(line) <= SHOWN_COLUMNS else f"{line[: SHOWN_COLUMNS - 105]} ... {line[-100:]}"
 
 
 def _drop_foreign_frames(trace: traceback.TracebackException) -> bool:

@@ -182,7 +182,7 @@ def test_a_server_that_returns_another_file_ends_the_program_with_an_error(facts
     async def run(url: str) -> str | None:
         host = FusionServer(url)
         try:
-            return (await run_program(host, b"", 5, Limits())).error
+            return (await run_program(host, "", {}, 5, Limits(), is_last=True)).error
         finally:
             await host.aclose()
 
