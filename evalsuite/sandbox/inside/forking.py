@@ -33,18 +33,12 @@ import socket
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from . import Limits, kernel, program
-from .isolation import LandlockIsolation, NamespaceIsolation
+from .isolation import Isolation, LandlockIsolation, NamespaceIsolation, verify_isolation
 from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, close_other_descriptors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    Isolation = LandlockIsolation | NamespaceIsolation
 
 CHECK_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
@@ -86,9 +80,14 @@ class ForkingInterpreter:
         # Do not import from the current folder, because a module in it may have the same name as one that a package
         # needs.
         own_folder = sys.path.pop(0)
-        with self.isolation.open_loading_folder() as folder, redirect_caches(folder):
+        with self.isolation.open_loading_folder() as folder:
+            # Let packages write caches and temporary files to this folder; matplotlib would otherwise make a folder
+            # that the first program to end removes.
+            tempfile.tempdir = os.environ["MPLCONFIGDIR"] = folder
             for name in modules:
                 _import_and_warm_up_module(name)
+        tempfile.tempdir = None
+        del os.environ["MPLCONFIGDIR"]
         sys.path.insert(0, own_folder)
         gc.collect()
         # Freeze all objects; otherwise garbage collection in a forked process would copy every page of memory.
@@ -97,7 +96,7 @@ class ForkingInterpreter:
 
     def serve_host(self) -> NoReturn:
         """Run until the host closes the connection."""
-        self.isolation.verify_isolation()
+        verify_isolation(self.isolation)
         self._send_report(ready=True)
         while True:
             deadlines = [forked.deadline for forked in self.programs.values() if forked.is_running]
@@ -363,19 +362,6 @@ class ForkedProgram:
         if os.WIFEXITED(status):
             return f"exit {os.WEXITSTATUS(status)}"
         return f"signal {os.WTERMSIG(status)}"
-
-
-@contextmanager
-def redirect_caches(folder: str) -> Iterator[None]:
-    """Let packages write caches and temporary files to `folder` during their import."""
-    before, tempfile.tempdir = tempfile.tempdir, folder
-    # Give matplotlib this folder: it would otherwise make a folder that the first program to end removes.
-    os.environ["MPLCONFIGDIR"] = folder
-    try:
-        yield
-    finally:
-        tempfile.tempdir = before
-        del os.environ["MPLCONFIGDIR"]
 
 
 def _preload_matplotlib() -> None:

@@ -17,10 +17,10 @@ import shutil
 import signal
 import stat
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TypeAlias
 
 from . import DEVICES, LOADING, OWN_FILES, Limits, kernel
 from .calls import make_call_filter
@@ -86,7 +86,7 @@ class NamespaceIsolation:
 
     def map_program_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
         """Map each program's first process (by pid) to all of the program's processes."""
-        parents = kernel.map_parents()
+        parents = {pid: parent for pid, parent, _ in kernel.list_living_processes()}
         return {pid: kernel.list_process_tree(pid, parents) for pid in pids}
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:  # noqa: ARG002 - Landlock needs both
@@ -101,24 +101,14 @@ class NamespaceIsolation:
         """Wait for a program that has died; return its wait status."""
         return os.waitpid(pid, 0)[1]
 
-    def verify_isolation(self) -> None:
-        """Test the limit on processes: a trial program tries to fork; if it can, end this process with an error."""
-        pid = self.fork_child()
-        if pid == 0:
-            self._try_to_fork()
-        if os.waitpid(pid, 0)[1]:
-            os._exit(1)
-
-    def _try_to_fork(self) -> NoReturn:
-        """Set the limit on processes to 1, then try to fork; exit with 0 if the kernel refuses, otherwise with 1."""
-        if not _try_to_confine(self._isolate_process, dataclasses.replace(self._limits, processes=1)):
-            os._exit(1)
+    def find_breach(self) -> str:
+        """Isolate this process with a limit of 1 process, and try to fork; return "" if the kernel refuses the fork."""
+        self._isolate_process(dataclasses.replace(self._limits, processes=1))
         try:
             os.fork()
         except OSError:
-            os._exit(0)
-        os.write(STDERR, b"the kernel does not limit the number of this user's processes\n")
-        os._exit(1)
+            return ""
+        return "the kernel does not limit the number of this user's processes"
 
 
 def _remount_path(path: str, descriptor: int) -> None:
@@ -266,8 +256,11 @@ class LandlockIsolation:
 
     def map_program_processes(self, pids: Iterable[int]) -> dict[int, set[int]]:
         """Map each program to its processes, which are the members of its process group."""
-        groups = kernel.map_process_groups()
-        return {pid: groups.get(pid, set()) for pid in pids}
+        members: dict[int, set[int]] = {pid: set() for pid in pids}
+        for pid, _, group in kernel.list_living_processes():
+            if group in members:
+                members[group].add(pid)
+        return members
 
     def find_exceeded_limit(self, key: int, pids: set[int]) -> str:
         """Return the limit (`processes` or `files`) that a program exceeds and Landlock cannot enforce; "" if none."""
@@ -294,38 +287,33 @@ class LandlockIsolation:
         shutil.rmtree(self._scratch / str(key), ignore_errors=True)
         return status
 
-    def verify_isolation(self) -> None:
-        """Test the isolation: a trial program tries to read this machine's files; if it can, end this process."""
-        pid = os.fork()
-        if pid == 0:
-            os._exit(self._try_to_read_files())
-        # Wait until the trial has ended, because `reap_program` would kill it.
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        if self.reap_program(pid, 0):
-            os._exit(1)
-
-    def _try_to_read_files(self) -> int:
-        """Return an exit status: 1 if a confined process can still read a file of the machine, otherwise 0."""
-        if not _try_to_confine(self.confine_child, 0):
-            return 1
+    def find_breach(self) -> str:
+        """Isolate this process, and try to read this machine's files; return "" if the kernel refuses every file."""
+        self.confine_child(0)
         for path in ("/", "/proc/self/status", "/etc/passwd"):
-            try:
+            with suppress(OSError):
                 os.open(path, os.O_RDONLY)
-            except OSError:
-                continue
-            os.write(STDERR, f"the kernel lets programs read {path}\n".encode())
-            return 1
-        return 0
+                return f"the kernel lets programs read {path}"
+        return ""
 
 
-def _try_to_confine(confine: Callable[[Any], None], argument: object) -> bool:
-    """Isolate this process; if the kernel refuses, write the reason to standard error and return False."""
-    try:
-        confine(argument)
-    except OSError as error:
-        os.write(STDERR, f"a program could not be isolated: {error}\n".encode())
-        return False
-    return True
+Isolation: TypeAlias = NamespaceIsolation | LandlockIsolation
+
+
+def verify_isolation(isolation: Isolation) -> None:
+    """Test the isolation in a trial process; if a wall of the sandbox is missing, end this process with an error."""
+    pid = isolation.fork_child()
+    if pid == 0:
+        try:
+            breach = isolation.find_breach()
+        except OSError as error:
+            breach = f"a program could not be isolated: {error}"
+        os.write(STDERR, f"{breach}\n".encode() if breach else b"")
+        os._exit(bool(breach))
+    # Wait until the trial has ended, because `reap_program` may kill it.
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    if isolation.reap_program(pid, 0):
+        os._exit(1)
 
 
 def _call_landlock(number: int, *args: object) -> int:

@@ -160,31 +160,12 @@ def count_sockets(pids: Iterable[int]) -> int:
 
 def read_cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process, including children that it has waited for; 0 if the process has ended."""
-    try:
-        return sum(map(int, _read_stat(pid)[11:15])) / TICKS
-    except OSError:
-        return 0.0
+    return sum(map(int, _read_stat(pid)[11:15])) / TICKS
 
 
 def count_threads(pid: int) -> int:
     """Count a process's threads; 0 if the process has ended."""
-    try:
-        return int(_read_stat(pid)[17])
-    except OSError:
-        return 0
-
-
-def map_parents() -> dict[int, int]:
-    """Map each living process to its parent process."""
-    return {pid: parent for pid, parent, _ in _list_living_processes()}
-
-
-def map_process_groups() -> dict[int, set[int]]:
-    """Map each process group to its living processes."""
-    members: dict[int, set[int]] = {}
-    for pid, _, group in _list_living_processes():
-        members.setdefault(group, set()).add(pid)
-    return members
+    return sum(map(int, _read_stat(pid)[17:18]))
 
 
 def list_process_tree(root: int, parents: dict[int, int]) -> set[int]:
@@ -195,16 +176,20 @@ def list_process_tree(root: int, parents: dict[int, int]) -> set[int]:
     return tree
 
 
-def _list_living_processes() -> Iterator[tuple[int, int, int]]:
+def list_living_processes() -> Iterator[tuple[int, int, int]]:
     """Yield the pid, the parent and the process group of each process; skip zombies."""
-    for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
-        if name.isdecimal():
-            with contextlib.suppress(OSError):  # Skip a process that has ended.
-                state, parent, group, *_ = _read_stat(int(name))
-                if state != "Z":
-                    yield int(name), int(parent), int(group)
+    for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208 - names are enough
+        stat = _read_stat(int(name))
+        if stat and stat[0] != "Z":
+            yield int(name), int(stat[1]), int(stat[2])
 
 
 def _read_stat(pid: int) -> list[str]:
-    """Read /proc/<pid>/stat from the field after the name, because the name may contain spaces and parentheses."""
-    return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    """Read /proc/<pid>/stat from the field after the name; return [] if the process has ended.
+
+    Skip the name, because it may contain spaces and parentheses.
+    """
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []
