@@ -15,7 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import distributions
@@ -80,15 +80,6 @@ def get_own_environment() -> ProgramEnvironment:
     return ProgramEnvironment(OWN, get_own_interpreter(), packages, installed)
 
 
-def map_package_versions(folders: Iterable[str]) -> dict[str, str]:
-    """List the packages in these folders, each with its version, by normalised name."""
-    versions: dict[str, str] = {}
-    for package in distributions(path=list(folders)):
-        name = (package.metadata["Name"] or "").lower().replace("_", "-")
-        versions.setdefault(name, package.version)
-    return versions
-
-
 def read_requirements(name: str) -> tuple[str, ...]:
     """Read the list of required packages, from a named environment or from a requirements file."""
     if name in NAMED:
@@ -101,14 +92,6 @@ def read_requirements(name: str) -> tuple[str, ...]:
             "file of requirements (one per line, as pip reads them)"
         ) from error
     return tuple(line for raw in lines if (line := raw.partition(" #")[0].strip()) and not line.startswith("#"))
-
-
-def provide_environment(name: str, notify: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
-    """Return the environment with this name; if it does not exist yet, build it."""
-    if name in {OWN, AUTO}:
-        return get_own_environment()
-    interpreter, folder = _provide_packages(name, read_requirements(name), notify)
-    return ProgramEnvironment(name, interpreter, (folder,), map_package_versions([folder]))
 
 
 _DESCRIBE = """
@@ -143,14 +126,6 @@ def get_own_interpreter() -> Interpreter:
     return Interpreter(str(Path(executable).resolve()), sys.base_prefix, libraries, platform.python_version())
 
 
-def inspect_interpreter(executable: str) -> Interpreter:
-    """Describe another interpreter on this machine, by running it."""
-    command = [executable, "-I", "-c", _DESCRIBE]
-    answer = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - uv has found it
-    base, prefix, libraries, version = json.loads(answer.stdout)
-    return Interpreter(str(Path(base).resolve()), prefix, tuple(libraries), version)
-
-
 OLDEST, NEWEST = (3, 11), (3, 12)  # Python versions for which wheels of all pinned packages exist.
 BUILD_SECONDS = 1800.0
 
@@ -162,9 +137,11 @@ def find_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evalsuite"
 
 
-def _provide_packages(name: str, requirements: Sequence[str], notify: Callable[[str], None]) -> tuple[Interpreter, str]:
-    """Return an environment's interpreter and folder of packages; if the environment is missing, build it first."""
-    interpreter = _find_supported_interpreter(name)
+def provide_environment(name: str, notify: Callable[[str], None] = lambda _: None) -> ProgramEnvironment:
+    """Return the environment with this name; if it does not exist yet, build it."""
+    if name in {OWN, AUTO}:
+        return get_own_environment()
+    requirements, interpreter = read_requirements(name), _find_supported_interpreter(name)
     tag = "".join(interpreter.version.split(".")[:2])
     code = hashlib.sha256("\n".join(sorted(requirements)).encode()).hexdigest()[:12]
     target = find_cache_folder() / "environments" / f"{Path(name).stem}-{code}-py{tag}"
@@ -179,7 +156,10 @@ def _provide_packages(name: str, requirements: Sequence[str], notify: Callable[[
                     _install_packages(name, requirements, interpreter, target)
     except OSError as error:
         raise SandboxUnavailable(f"evalsuite_program_env {name}: {target}: {error.strerror or error}") from error
-    return interpreter, str(target)
+    versions: dict[str, str] = {}
+    for package in distributions(path=[str(target)]):
+        versions.setdefault((package.metadata["Name"] or "").lower().replace("_", "-"), package.version)
+    return ProgramEnvironment(name, interpreter, (str(target),), versions)
 
 
 def _find_supported_interpreter(name: str) -> Interpreter:
@@ -187,10 +167,13 @@ def _find_supported_interpreter(name: str) -> Interpreter:
         return get_own_interpreter()
     wanted = f">={'.'.join(map(str, OLDEST))},<{NEWEST[0]}.{NEWEST[1] + 1}"
     executable = _run_uv(name, "python", "find", "--system", wanted).strip()
+    command = [executable, "-I", "-c", _DESCRIBE]
     try:
-        return inspect_interpreter(executable)
+        answer = subprocess.run(command, capture_output=True, check=True, timeout=60)  # noqa: S603 - uv has found it
+        base, prefix, libraries, version = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise SandboxUnavailable(f"evalsuite_program_env {name}: {executable} cannot be used: {error}") from error
+    return Interpreter(str(Path(base).resolve()), prefix, tuple(libraries), version)
 
 
 def _install_packages(name: str, requirements: Sequence[str], interpreter: Interpreter, target: Path) -> None:

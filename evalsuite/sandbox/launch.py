@@ -33,23 +33,18 @@ def main(command: list[str]) -> None:
 
 def _map_users(process: int, user: int, group: int) -> int:
     """Map the user and group of a process into its namespace; return 1 if the kernel refuses, otherwise 0."""
-    try:
-        if user == 0 and _try_to_map_users(process, f"0 0 1\n1 {NOBODY} 1", f"0 0 1\n1 {NOBODY} 1"):
+    with_nobody = {"uid_map": f"0 0 1\n1 {NOBODY} 1", "gid_map": f"0 0 1\n1 {NOBODY} 1"}
+    alone = {"setgroups": "deny", "uid_map": f"0 {user} 1", "gid_map": f"0 {group} 1"}
+    for texts in (with_nobody, alone) if user == 0 else (alone,):
+        try:
+            for name, text in texts.items():
+                _write_process_file(process, name, text)
+        except OSError as error:
+            if texts is alone:
+                os.write(2, f"{error}\n".encode())
+        else:
             return 0
-        _write_process_file(process, "setgroups", "deny")
-        return 0 if _try_to_map_users(process, f"0 {user} 1", f"0 {group} 1") else 1
-    except OSError as error:
-        os.write(2, f"{error}\n".encode())
-        return 1
-
-
-def _try_to_map_users(process: int, users: str, groups: str) -> bool:
-    try:
-        _write_process_file(process, "uid_map", users)
-    except OSError:
-        return False
-    _write_process_file(process, "gid_map", groups)
-    return True
+    return 1
 
 
 def _write_process_file(process: int, name: str, text: str) -> None:

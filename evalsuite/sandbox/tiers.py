@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,21 +63,17 @@ def list_launches(tiers: Sequence[str], environment: ProgramEnvironment, failure
                 raise
             failures["bubblewrap"] = str(error)
     if "landlock" in tiers:
-        yield _make_landlock_launch(environment)
-
-
-def _make_landlock_launch(environment: ProgramEnvironment) -> Launch:
-    scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
-    # Let all users enter this folder: each program has its own folder inside, and may run as another user.
-    Path(scratch).chmod(0o711)
-    return Launch(
-        "landlock",
-        "Landlock",
-        [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"],
-        str(INSIDE.parent),
-        {"isolation": "landlock", "readable": _list_readable_paths(environment), "scratch": scratch},
-        lambda: shutil.rmtree(scratch, ignore_errors=True),
-    )
+        scratch = tempfile.mkdtemp(prefix="evalsuite-programs-")
+        # Let all users enter this folder: each program has its own folder inside, and may run as another user.
+        Path(scratch).chmod(0o711)
+        yield Launch(
+            "landlock",
+            "Landlock",
+            [environment.interpreter.executable, "-s", "-S", "-B", "-m", "inside.forking"],
+            str(INSIDE.parent),
+            {"isolation": "landlock", "readable": _list_readable_paths(environment), "scratch": scratch},
+            lambda: shutil.rmtree(scratch, ignore_errors=True),
+        )
 
 
 def _list_readable_paths(environment: ProgramEnvironment) -> list[str]:
@@ -235,12 +232,8 @@ def explain_failures(failures: Mapping[str, str]) -> str:
 
 def make_namespace_advice() -> str:
     """State how to allow user namespaces, on this machine or in a container whose engine forbids them."""
-    closed = [command for setting, value, command in SETTINGS if _has_setting_value(setting, value)]
+    closed = []
+    for setting, value, command in SETTINGS:
+        with suppress(OSError):
+            closed += [command] if Path(setting).read_text("ascii").strip() == value else []
     return f"as root, {' and '.join(closed)}; {CONTAINER}" if closed else CONTAINER
-
-
-def _has_setting_value(setting: str, value: str) -> bool:
-    try:
-        return Path(setting).read_text("ascii").strip() == value
-    except OSError:
-        return False
