@@ -283,12 +283,13 @@ class StorableRecord(NamedTuple):
     declared: str  # The place of the benchmark's declaration.
     metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
     same: str  # Hash of the fingerprints; it is equal for two records of the same question, model and scorers.
+    excused: str | None  # As in `Record`.
 
     @classmethod
     def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> StorableRecord:
         """Encode a record of a benchmark that declares these metrics."""
         line, same = write_record(record), digest_fingerprints(record.fingerprints)
-        return cls(line, record.benchmark, record.declared, metrics, same)
+        return cls(line, record.benchmark, record.declared, metrics, same, record.excused)
 
 
 LONGEST_VALUE = 240  # Maximum characters of a value that is shown for a failed assertion, as in pytest.

@@ -7,13 +7,21 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, SettingsError, SpendLimitReached, write_count
+from evalsuite.core.errors import (
+    NEVER_EXCUSED,
+    EvalsuiteError,
+    SettingsError,
+    SpendLimitReached,
+    describe_error,
+    write_count,
+)
 from evalsuite.core.json_codec import decode_metric, decode_record, decode_usage, encode_usage
 from evalsuite.core.types import Metric, Record, Usage
 from evalsuite.decisions.early_stops import EarlyDecider, ResultSequencer
@@ -47,7 +55,6 @@ if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.channel import ChannelServer
-    from evalsuite.gateway.gateway import Gateway
     from evalsuite.journal.journal import Journal, RecordSummary
     from evalsuite.journal.planned import PlannedCase
     from evalsuite.models.protocol import Backend
@@ -55,7 +62,6 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.write import RunReport
 
 CRASH = "WorkerDied"  # The error cause in the record of a case whose process died.
-EXCUSED_BY_GATE_TEXT = '"excused":"gate"'  # Text in a case's record if a gate excuses its missed threshold.
 NOTABLE_REFUSALS = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
@@ -75,33 +81,29 @@ class RunGateway:
         on_hopeless: Callable[[EvalsuiteError], None],
         on_detached: Callable[[str], None],
     ) -> None:
-        self._settings, self._reports, self._journal = settings, reports, journal
+        self._settings, self._reports = settings, reports
         self._batches = StoredBatches(journal.database)
         self._servers: dict[Any, ChannelServer] = {}
         # Protects `_servers`, which each worker's thread and the event loop's thread use.
         self._lock = threading.Lock()
-        self.gateway = self._open_gateway(on_hopeless)
         self._pending: PendingBatches | None = None
-        if settings.batch:
+        from evalsuite.gateway.opening import open_gateway
+        from evalsuite.journal.answers import Answers
+
+        if settings.replay:
+            answers = Answers.open(find_run_folder(reports, settings.replay).path / JOURNAL, read_only=True)
+        else:
+            answers = journal.answers
+            if settings.batch:
+                self._batches.mark_batched_calls_unbilled()
+        self.gateway = open_gateway(settings, answers, on_hopeless, self._choose_backend)
+        if settings.batch and not settings.replay:
             from evalsuite.batches.backend import PendingBatches
 
             tell = self.gateway.notices.append
             self._pending = PendingBatches(detach=settings.detach, tell=tell, on_detached=on_detached)
         # Start the event loop last, because its thread would keep running if another step raised an error.
         self.background = BackgroundLoop()
-
-    def _open_gateway(self, on_hopeless: Callable[[EvalsuiteError], None]) -> Gateway:
-        from evalsuite.gateway.opening import open_gateway
-        from evalsuite.journal.answers import Answers
-
-        replayed = self._settings.replay
-        if replayed:
-            answers = Answers.open(find_run_folder(self._reports, replayed).path / JOURNAL, read_only=True)
-        else:
-            answers = self._journal.answers
-            if self._settings.batch:
-                self._batches.mark_batched_calls_unbilled()
-        return open_gateway(self._settings, answers, on_hopeless, self._choose_backend)
 
     def _choose_backend(self, backend: Backend, model: str) -> Backend:
         """Return the backend to use; a replay, a gateway service or batches replace the given backend."""
@@ -120,19 +122,12 @@ class RunGateway:
             return BatchBackend(require_openai_backend(model, backend), model, self._batches, self._pending)
         return backend
 
-    @property
-    def has_called_model(self) -> bool:
-        return bool(self.gateway.served)
-
     def describe_waiting_batches(self) -> list[str]:
         return self._pending.describe_batches() if self._pending is not None else []
 
-    def get_usage(self) -> dict[str, Any] | None:
-        """Return the usage of all calls so far, as JSON data; None if no call was made."""
-        return self.background.run(self._encode_usage_so_far()) if self.has_called_model else None
-
-    async def _encode_usage_so_far(self) -> dict[str, Any]:
-        return encode_usage(self.gateway.sum_usage())
+    async def sum_usage(self) -> Usage | None:
+        """Sum the usage of all calls so far; None if no call was made."""
+        return self.gateway.sum_usage() if self.gateway.served else None
 
     def get_channel_server(self, channel: Any) -> ChannelServer:
         """Return the object that answers a worker's requests; the first call for a channel makes it."""
@@ -144,17 +139,18 @@ class RunGateway:
             return self._servers[channel]
 
     def close_gateway(self) -> None:
-        if self._pending is not None and not self._settings.replay:
-            self.background.run(self._stop_waiting_for_batches(self._pending))
-        self.background.run(self.gateway.aclose())
+        self.background.run(self._aclose())
         self.background.close()
 
-    async def _stop_waiting_for_batches(self, pending: PendingBatches) -> None:
-        """End the calls that wait for a batch, so that the run can end; the next session collects the answers."""
-        pending.stop_waiting()
-        self._batches.delete_answered_results()
+    async def _aclose(self) -> None:
+        if self._pending is not None:
+            # End the calls that wait for a batch; the next session collects the answers.
+            self._pending.stop_waiting()
+            self._batches.delete_answered_results()
+        await self.gateway.aclose()
 
 
+DECIDED = "every gate is decided"  # The only reason for an early end that leaves no gate open.
 FIRST = (1, False)  # The first stage; a stage is a pair (epoch, whether the case is beyond `--limit`).
 
 
@@ -184,40 +180,35 @@ class EarlyStopper:
         self._stages = {planned.case: (planned.epoch, planned.beyond) for planned in cases} if self._goes_on else {}
         # The number of cases that run even without `--until-decided`.
         self._at_first = sum(stage == FIRST for stage in self._stages.values())
-        self.decided = False
-        self._open = ""  # Why the session ended although a gate or comparison is undecided; else empty.
+        self._reason = ""  # Why the session was ended; empty if it was not.
 
     @property
     def has_ended(self) -> bool:
         """Whether the session was ended early on purpose."""
-        return self.decided or bool(self._open)
+        return bool(self._reason)
 
-    def end_for_spent_budget(self) -> None:
-        """End the session because the budget is spent, if it uses --until-decided; the existing results count."""
-        if self._goes_on:
-            self._end_session_undecided("the money is spent")
-
-    def _end_session_undecided(self, reason: str) -> None:
+    def _end_session(self, reason: str) -> None:
         if not self.has_ended:
-            self._open = reason
+            self._reason = reason
             self._stop(reason)
 
-    def add_result(self, item: str, result: tuple[str, Row] | None) -> None:
+    def add_result(self, item: str, result: tuple[str, Row] | None, *, is_budget_spent: bool = False) -> None:
         """Add an item's result (benchmark and row); None if neither a gate nor a comparison uses the item."""
         if self._decider is None:
             return
+        if is_budget_spent and self._goes_on:
+            self._end_session("the money is spent")
         for benchmark, row in self._order.add_result(item, result):
             self._decider.add_case(benchmark, row)
         if self._goes_on and not self._decider.decided:
             # Results count in the planned order, so all stages before that of the next awaited item are complete.
             epoch, beyond = self._stages.get(self._order.next_item or "", FIRST)
             if epoch > 1 and not self._decider.can_use_more_epochs:
-                self._end_session_undecided("more epochs would decide nothing more")
+                self._end_session("more epochs would decide nothing more")
             elif beyond and not self._decider.can_use_more_samples:
-                self._end_session_undecided("more samples than --limit would decide nothing more")
-        if self._decider.decided and not self.has_ended:
-            self.decided = True
-            self._stop("every gate is decided")
+                self._end_session("more samples than --limit would decide nothing more")
+        if self._decider.decided:
+            self._end_session(DECIDED)
 
     def encode_early_decisions(self, planned_count: int) -> dict[str, Any] | None:
         """Return the early decisions for `run.json`; None if the session did not end early."""
@@ -231,24 +222,56 @@ class EarlyStopper:
         cases = self._order.waiting_count
         planned_count = self._at_first if self._goes_on else max(planned_count, cases)
         facts = {"cases": cases, "planned": planned_count, "gates": gates, "compared": compared}
-        return facts | ({"open": self._open} if self._open else {})
+        return facts | ({"open": self._reason} if self._reason != DECIDED else {})
 
 
-class RunWatcher(Protocol):
-    """Receives a run's records and verdict, and may add sections to its report."""
+class HookCaller:
+    """Calls the hooks that `plugin.hookspecs` describes; an exception in an implementation has no effect on the run.
 
-    @property
-    def errors(self) -> Sequence[str]:
-        """Exceptions that the watchers raised, one line each; they do not affect the run."""
+    Args:
+        config: pytest's configuration.
+
+    Attributes:
+        errors: the first exception of each hook's implementations, by the hook's name.
+    """
+
+    def __init__(self, config: Any) -> None:
+        self._config = config
+        self._wants_records = bool(config.hook.pytest_evalsuite_record.get_hookimpls())
+        self.errors: dict[str, str] = {}
 
     def receive_record(self, line: str) -> None:
-        """Receive a record after it was stored in the journal."""
+        """Pass a record, which is a line of `records.jsonl`, to all implementations of the hook."""
+        if self._wants_records:
+            with self._record_hook_exceptions("pytest_evalsuite_record"):
+                self._config.hook.pytest_evalsuite_record(record=decode_record(line), config=self._config)
 
-    def make_sections(self, run: Run, verdict: Verdict) -> Sequence[Section]:
-        """Return the watcher's sections, which are added to the report."""
+    def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
+        """Return the sections that the implementations of the hook add to the report."""
+        from evalsuite.output.reports.section import Section
+
+        sections: list[Section] = []
+        with self._record_hook_exceptions("pytest_evalsuite_report"):
+            for given in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
+                for section in given:
+                    if not isinstance(section, Section):
+                        raise TypeError(f"it returned {section!r:.60} in place of a Section")
+                    sections.append(section)
+        return sections
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
-        """Receive the verdict after all files were written."""
+        """Pass the verdict to all implementations of the hook."""
+        with self._record_hook_exceptions("pytest_evalsuite_verdict"):
+            self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
+
+    @contextmanager
+    def _record_hook_exceptions(self, hook: str) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - anybody's code must not cost a release, even by its sys.exit
+            self.errors.setdefault(hook, f"the hook {hook} raised {describe_error(error)}")
 
 
 class ActiveRun:
@@ -257,15 +280,14 @@ class ActiveRun:
     Args:
         cases: the run's planned cases, which are iterated only once unless the run may end early.
         order: names of all items of the session, in the order in which their results count for an early end.
-        watchers: objects that receive the run's records and verdict; None if there are none.
+        hooks: the caller of pytest's hooks; None outside of pytest.
 
     Attributes:
         folder: the run's folder.
         journal: the run's journal; any thread may use it.
         access: the gateway to the models.
         early: the object that ends the session as soon as all gates and comparisons are decided.
-        verdict: the run's verdict; None before the run has ended.
-        report: the run's report; None before the run has ended.
+        report: the run's report, with its verdict; None before the run has ended.
         below: the cases of each benchmark that are below their threshold, but excused by a gate.
         detached: why the session stopped waiting for batches (with --detach); empty if the session did not stop
             waiting.
@@ -284,10 +306,10 @@ class ActiveRun:
         selection: Mapping[str, Any],
         live: Mapping[str, Benchmark],
         stop: Callable[[str], None],
-        watchers: RunWatcher | None = None,
+        hooks: HookCaller | None = None,
     ) -> None:
         settings = spec.settings
-        self._spec, self._live, self._stop, self._watchers = spec, live, stop, watchers
+        self._spec, self._live, self._stop, self._hooks = spec, live, stop, hooks
         self._info = {**spec.make_run_info(), **selection}
         self._gates = parse_gates(settings.gate)
         self.early = EarlyStopper(settings, self._gates, spec.reports_folder, stop, order, cases, self._find_range)
@@ -299,23 +321,20 @@ class ActiveRun:
         self._scored: set[str] = set()
         self.places: set[str] = set()
         self._metrics: dict[str, Mapping[str, Any]] = {}
-        # The declared range of each benchmark and score that a gate may decide early.
-        self._ranges: dict[tuple[str, str], tuple[float, float] | None] = {}
-        self.verdict: Verdict | None = None
         self.report: RunReport | None = None
         self.below: dict[str, list[str]] = {}
         self.detached = self.aside = self.continuation = ""
-        self._open_run_files(cases)
-        try:
+        with ExitStack() as unless_opened:
+            self._open_run_files(cases, unless_opened)
             self._spans = RunSpanExporter(self.folder.name) if settings.otel else None
             self.access = RunGateway(settings, spec.reports_folder, self.journal, self._stop_hopeless, self._detach_run)
-        except BaseException:
-            self._close_run_files()
-            raise
+            unless_opened.callback(self.access.close_gateway)
+            self._opened = unless_opened.pop_all()
         if self._spans is not None:
             self.access.gateway.on_answer = self._spans.export_call
 
-    def _open_run_files(self, cases: Iterable[PlannedCase]) -> None:
+    def _open_run_files(self, cases: Iterable[PlannedCase], opened: ExitStack) -> None:
+        from evalsuite.journal.journal import Journal
         from evalsuite.journal.lease import RunLock
 
         settings, reports = self._spec.settings, self._spec.reports_folder
@@ -323,40 +342,24 @@ class ActiveRun:
             self.folder = find_run_folder(reports, settings.resume)
         else:
             self.folder = make_run_folder(reports, settings.run, self._spec.model or "", self._started)
-        self._lease = self._spec.lease or RunLock(self.folder.path)
-        try:
-            self._lease.write_holder(platform.node(), _format_timestamp(self._started))
-            self._write_run_info()
-            self.journal = self._open_journal(cases)
-        except BaseException:
-            self._lease.release()
-            raise
-
-    def _open_journal(self, cases: Iterable[PlannedCase]) -> Journal:
-        from evalsuite.journal.journal import Journal
-
-        folder = self.folder.path
+        lease = self._spec.lease or RunLock(self.folder.path)
+        opened.callback(lease.release)
+        started, path = _format_timestamp(self._started), self.folder.path
+        lease.write_holder(platform.node(), started)
+        self._write_run_info()
         # The journal may be missing, because the user may have copied only the records.
-        has_only_records = not (folder / JOURNAL).is_file() and (folder / RECORDS).is_file()
-        journal = Journal(folder / JOURNAL)
-        try:
-            if has_only_records:
-                import_records(journal, folder / RECORDS)
-            journal.begin_session(_format_timestamp(self._started), self._info["command"])
-            part = self._spec.part or RunPart()
-            journal.store_plan(cases, part.number, part.planned)
-        except BaseException:
-            journal.close()
-            raise
-        return journal
+        has_only_records = not (path / JOURNAL).is_file() and (path / RECORDS).is_file()
+        self.journal = Journal(path / JOURNAL)
+        opened.callback(self.journal.close)
+        if has_only_records:
+            import_records(self.journal, path / RECORDS)
+        self.journal.begin_session(started, self._info["command"])
+        part = self._spec.part or RunPart()
+        self.journal.store_plan(cases, part.number, part.planned)
 
     def _write_run_info(self, facts: Mapping[str, Any] | None = None) -> None:
         """Write `run.json`; `facts` are known only when the session ends."""
         self.folder.write_info({"started": _format_timestamp(self._started), **self._info, **(facts or {})})
-
-    def _close_run_files(self) -> None:
-        self.journal.close()
-        self._lease.release()
 
     def _detach_run(self, reason: str) -> None:
         """End the session although batches are unanswered; a later session collects the answers."""
@@ -384,17 +387,16 @@ class ActiveRun:
             self._metrics.setdefault(record.benchmark, record.metrics)
         self.places.add(record.declared)
         self.journal.store_record(case, record.same, record.line)
-        if self._watchers is not None:
-            self._watchers.receive_record(record.line)
+        if self._hooks is not None:
+            self._hooks.receive_record(record.line)
         if self._spans is not None:
             self._spans.export_case(record.line)
-        can_end_early = self._spec.settings.can_end_early
-        # Decode only the records that are needed, because decoding takes long.
-        is_checked = not self._gates or (record.benchmark in self._scored and EXCUSED_BY_GATE_TEXT not in record.line)
-        if is_checked and not can_end_early:
-            return
-        self._check_gated_metrics(json.loads(record.line))
-        if can_end_early:
+        if record.excused == "gate":
+            self.below.setdefault(record.benchmark, []).append(case)
+        if self._gates and record.benchmark not in self._scored:
+            self._check_gated_metrics(json.loads(record.line))
+        if self._spec.settings.can_end_early:
+            # Decode the record only here, because decoding takes long.
             self._add_result_for_early_end(decode_record(record.line))
 
     def store_crash_record(self, case: str, message: str) -> str | None:
@@ -420,26 +422,20 @@ class ActiveRun:
         return planned.benchmark
 
     def _find_range(self, benchmark: str, score: str) -> tuple[float, float] | None:
-        key = benchmark, score
-        if key not in self._ranges:
-            declared = {name: decode_metric(plain) for name, plain in self._metrics.get(benchmark, {}).items()}
-            metric: Metric = DeclaredAndBuiltInMetrics(declared, [score]).get(score, Metric())
-            self._ranges[key] = metric.range
-        return self._ranges[key]
+        declared = {name: decode_metric(plain) for name, plain in self._metrics.get(benchmark, {}).items()}
+        metric: Metric = DeclaredAndBuiltInMetrics(declared, [score]).get(score, Metric())
+        return metric.range
 
     def _add_result_for_early_end(self, record: Record) -> None:
         # Ignore skipped cases, because they have no score (for example after the budget was spent).
         decides = not self._is_quarantined(record.case) and record.outcome != "skipped"
-        if record.cause == SpendLimitReached.__name__:
-            self.early.end_for_spent_budget()
-        self.early.add_result(record.case, (record.benchmark, Row.of(record)) if decides else None)
+        result = (record.benchmark, Row.of(record)) if decides else None
+        self.early.add_result(record.case, result, is_budget_spent=record.cause == SpendLimitReached.__name__)
 
     def _check_gated_metrics(self, record: Mapping[str, Any]) -> None:
-        """Check that gates name existing metrics; note each case below its threshold, so that `--lf` can rerun it."""
+        """End the session if a gate names a metric that the benchmark of its first scored case does not have."""
         benchmark = record["benchmark"]
-        if record["excused"] == "gate":
-            self.below.setdefault(benchmark, []).append(record["case"])
-        if record["scores"] and record["outcome"] != "error" and benchmark not in self._scored:
+        if record["scores"] and record["outcome"] != "error":
             self._scored.add(benchmark)
             present = {*record["scores"], *self._metrics.get(benchmark, {})}
             problem = next(filter(None, (explain_misspelling(gate, benchmark, present) for gate in self._gates)), "")
@@ -455,13 +451,18 @@ class ActiveRun:
         next_part = asdict(replace(following_part, planned=size))
         self.journal.end_session(_format_timestamp(datetime.now(UTC)), self.continuation)
         self._write_run_info({**totals, "stopped": self.continuation, "next_part": next_part})
+        self._write_aside([])
+
+    def _write_aside(self, lines: Iterable[str]) -> None:
         unsent = self._spans.flush_spans() if self._spans is not None else ""
-        self.aside = "\n".join(filter(None, [*(self._watchers.errors if self._watchers else ()), unsent]))
+        failed = self._hooks.errors.values() if self._hooks else ()
+        self.aside = "\n".join(filter(None, [*lines, *failed, unsent]))
 
     def _sum_parts(self, other_failures: int) -> dict[str, Any]:
         """Compute the totals in `run.json` over this session and the run's earlier parts."""
         earlier = self._spec.earlier
-        usages = [decode_usage(plain) for plain in (earlier.get("usage"), self.access.get_usage()) if plain]
+        own = self.access.background.run(self.access.sum_usage())
+        usages = [usage for usage in (decode_usage(earlier["usage"]) if earlier.get("usage") else None, own) if usage]
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock + earlier.get("seconds", 0.0)
         return {
@@ -492,15 +493,13 @@ class ActiveRun:
         export_records(self.journal, self.folder.path)
         self._write_run_info(facts)
         declarations = Declarations(self._spec.root, self._live, frozenset(self.places))
-        watchers = self._watchers
-        self.report = write_run_report(self.folder, declarations, watchers.make_sections if watchers else None)
-        self.verdict = self.report.verdict
-        if watchers is not None:
-            watchers.receive_verdict(self.verdict, self.folder.path)
+        hooks = self._hooks
+        self.report = write_run_report(self.folder, declarations, hooks.make_sections if hooks else None)
+        verdict = self.report.verdict
+        if hooks is not None:
+            hooks.receive_verdict(verdict, self.folder.path)
         texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
-        on_github = [append_step_summary(*texts), append_verdict_output(self.verdict)]
-        unsent = self._spans.flush_spans() if self._spans is not None else ""
-        self.aside = "\n".join(filter(None, [*on_github, *(watchers.errors if watchers else ()), unsent]))
+        self._write_aside([append_step_summary(*texts), append_verdict_output(verdict)])
 
     def _describe_unused_answers(self) -> Iterator[str]:
         file = self._spec.settings.answers
@@ -520,16 +519,16 @@ class ActiveRun:
     @property
     def status(self) -> Status | None:
         """The run's exit status, regardless of pytest's own status; None before `finish_run`."""
-        if self.verdict is None:
+        if self.report is None:
             return None
         if self.detached:
             return Status.DETACHED
-        return Status.INCOMPLETE if self.hopeless is not None or self.verdict.faults else self.verdict.status
+        verdict = self.report.verdict
+        return Status.INCOMPLETE if self.hopeless is not None or verdict.faults else verdict.status
 
     def close(self) -> None:
         """Close the gateway and the journal, and release the lock on the run."""
-        self.access.close_gateway()
-        self._close_run_files()
+        self._opened.close()
 
 
 def _format_timestamp(moment: datetime) -> str:

@@ -7,13 +7,9 @@ the session; the run, its report and its exit status do not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from evalsuite.core.errors import describe_error
-from evalsuite.core.json_codec import decode_record
 
 if TYPE_CHECKING:
     import pytest
@@ -54,54 +50,3 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
         folder: the run's folder, with report.md, summary.json and records.jsonl.
         config: the session's configuration.
     """
-
-
-class HookCaller:
-    """Calls evalsuite's hooks; an exception in an implementation is reported and has no other effect."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self._wants_records = bool(config.hook.pytest_evalsuite_record.get_hookimpls())
-        self._errors: dict[str, str] = {}
-
-    @property
-    def errors(self) -> list[str]:
-        """Exceptions of implementations, one line per hook."""
-        return list(self._errors.values())
-
-    def receive_record(self, line: str) -> None:
-        """Pass a record, which is a line of `records.jsonl`, to all implementations of the hook."""
-        if self._wants_records:
-            with self._record_hook_exceptions("pytest_evalsuite_record"):
-                record = decode_record(line)
-                self._config.hook.pytest_evalsuite_record(record=record, config=self._config)
-
-    def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
-        """Return the sections that the implementations of the hook add to the report."""
-        sections: list[Section] = []
-        with self._record_hook_exceptions("pytest_evalsuite_report"):
-            for section in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
-                sections += map(_require_section, section)
-        return sections
-
-    def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
-        """Pass the verdict to all implementations of the hook."""
-        with self._record_hook_exceptions("pytest_evalsuite_verdict"):
-            self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
-
-    @contextmanager
-    def _record_hook_exceptions(self, hook: str) -> Iterator[None]:
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - anybody's code must not cost a release, even by its sys.exit
-            self._errors.setdefault(hook, f"the hook {hook} raised {describe_error(error)}")
-
-
-def _require_section(section: object) -> Section:
-    from evalsuite.output.reports.section import Section
-
-    if not isinstance(section, Section):
-        raise TypeError(f"it returned {section!r:.60} in place of a Section")
-    return section

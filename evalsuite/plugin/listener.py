@@ -108,8 +108,7 @@ class ReportListener:
             pytest.exit(f"evalsuite: {error}", INCOMPLETE)
 
     def _open_new_run(self) -> ActiveRun:
-        from evalsuite.engine.open_run import ActiveRun
-        from evalsuite.plugin.hookspecs import HookCaller
+        from evalsuite.engine.open_run import ActiveRun, HookCaller
 
         plan, part, reports = self._list_planned_cases(), self.spec.part, self.spec.reports_folder
         absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
@@ -128,9 +127,9 @@ class ReportListener:
         if self._worker_plan is not None:
             # Free the memory of the cases, because the journal stores them.
             self._worker_plan = self._worker_plan._replace(cases=[])
-        order, watchers = self._list_items_in_planned_order(), HookCaller(self._config)
+        order, hooks = self._list_items_in_planned_order(), HookCaller(self._config)
         run = ActiveRun(
-            self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, watchers=watchers
+            self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, hooks=hooks
         )
         if self._worker_plan is not None:
             run.places.update(self._worker_plan.functions)

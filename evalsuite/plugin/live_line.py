@@ -142,7 +142,7 @@ class LiveLine:
 
     @property
     def _has_called_model(self) -> bool:
-        return self._listener.has_opened_run and self._listener.run.access.has_called_model
+        return self._listener.has_opened_run and bool(self._listener.run.access.gateway.served)
 
     def _show_until_end(self, file: LiveLineFile) -> None:
         """Paint the live line again and again or, without a terminal, print a line whenever it is due."""

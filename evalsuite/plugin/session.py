@@ -257,7 +257,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
         own = 1 if session.testsfailed else 0
     # evalsuite ends the session if no call can succeed (as with a wrong key) or if a gate's metric does not exist.
     is_given_up = run.hopeless is not None and not signals.describe_ending_signal()
-    if is_given_up or (run.verdict is not None and run.verdict.faults):
+    if is_given_up or (run.report is not None and run.report.verdict.faults):
         return INCOMPLETE
     if status is None or is_stopped or own not in {0, 1, 5}:
         return own
@@ -283,8 +283,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
         if listener.broken:
             show_why_report_is_missing(terminal, listener.broken)
-        elif listener.run.verdict is not None:
-            show_verdict(terminal, listener.run, listener.run.verdict, listener.status or 0)
+        elif listener.run.report is not None:
+            show_verdict(terminal, listener.run, listener.run.report.verdict, listener.status or 0)
         elif listener.run.continuation:
             for line in (listener.run.continuation, *listener.run.aside.splitlines()):
                 terminal.write_line(f"evalsuite: {line}")
