@@ -239,44 +239,42 @@ class Prefetcher:
         # The main thread itself waits for these futures and removes them, without waking the loop's thread.
         self._results: dict[Case, Future[SolvedCase]] = {}
         self._bounds: set[BoundBenchmark] = set()
-        self._in_flight = 0
 
     def begin_case(self, case: Case | None) -> None:
         """Start the current case, and as many further cases as may be in flight; called when an item begins."""
         is_started = case is None or case in self._results
-        if not (is_started and self._in_flight >= self._window):
+        if not (is_started and len(self._tasks) >= self._window):
             # Pass None for a started case, because the scheduled call would restart a case whose result was fetched.
-            self._background.schedule_call(self._start_case_and_upcoming, None if is_started else case)
+            self._background.schedule_call(self._start_cases, None if is_started else case)
 
     def wait_for_result(self, case: Case) -> SolvedCase:
         """Wait for a case's result; start the case if it is not started yet."""
         self._background.raise_in_forked_child()
-        future = self._results.get(case) or self._background.run(self._get_or_start_future(case))
+        future = self._results.get(case) or self._background.run(self._start_awaited_case(case))
         try:
             return future.result()
         finally:
             self._results.pop(case, None)
 
-    def _start_case_and_upcoming(self, case: Case | None) -> None:
-        if case is not None and case not in self._results:
-            self._start_solving(case)
-        self._start_upcoming_cases()
+    async def _start_awaited_case(self, case: Case) -> Future[SolvedCase]:
+        return self._start_case(case)
 
-    async def _get_or_start_future(self, case: Case) -> Future[SolvedCase]:
-        return self._results.get(case) or self._start_solving(case)
-
-    def _start_upcoming_cases(self) -> None:
+    def _start_cases(self, case: Case | None = None) -> None:
+        """Start this case, then as many upcoming cases as may be in flight."""
+        if case is not None:
+            self._start_case(case)
         # Limit the look-ahead, because during a slow test, results of later cases would fill the memory.
         coming = self._upcoming(4 * self._window)
-        while self._in_flight < self._window and (case := next(coming, None)) is not None:
-            if case not in self._results:
-                self._start_solving(case)
+        while len(self._tasks) < self._window and (case := next(coming, None)) is not None:
+            self._start_case(case)
 
-    def _start_solving(self, case: Case) -> Future[SolvedCase]:
+    def _start_case(self, case: Case) -> Future[SolvedCase]:
+        """Return the future of a case's result; start the case if it is not started yet."""
+        if case in self._results:
+            return self._results[case]
         future: Future[SolvedCase] = Future()
         self._results[case] = future
         self._bounds.add(case.bound)
-        self._in_flight += 1
         task = asyncio.get_running_loop().create_task(self._solve_case(case, future))
         self._tasks.add(task)
         task.add_done_callback(self._replace_finished_task)
@@ -300,8 +298,7 @@ class Prefetcher:
 
     def _replace_finished_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._in_flight -= 1
-        self._start_upcoming_cases()
+        self._start_cases()
 
     async def aclose(self) -> None:
         """Cancel the cases in flight, and close solvers and scorers."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,7 @@ from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_na
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal, write_count
 from evalsuite.engine.checks import check_callability
 from evalsuite.engine.signals import install_signal_handlers
+from evalsuite.journal.planned import PlannedCase
 from evalsuite.models.choice import import_client
 from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import is_only_listing, is_verdict_expected, read_command_line_gates
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Benchmark
     from evalsuite.engine.open_run import ActiveRun
     from evalsuite.engine.preparation import RunSpec
-    from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.run_folders import RunPart
 
 INCOMPLETE = 12  # Copy of `Status.INCOMPLETE`, because importing `Status` would slow down sessions without cases.
@@ -39,15 +39,6 @@ NOT_COLLECTED: dict[str, int | None] = {"cases": 1, "samples": 0, "of": 0, "sele
 RESUME_HINT = "; go on with --resume last (nothing is asked twice)"
 ENDED = "evalsuite ended the session, for the reason given above"
 """The message that pytest prints; evalsuite's own lines give the reason."""
-
-
-class _WorkerPlan(NamedTuple):
-    """The plan that a worker sends: the cases to run, and counts of the collected cases."""
-
-    cases: list[PlannedCase]  # The cases of this session.
-    collected: dict[str, dict[str, int | None]]  # As in `CaseProcess`.
-    counted: int  # The number of cases in all parts.
-    functions: list[str]  # As in `CaseProcess`.
 
 
 class ReportListener:
@@ -72,7 +63,7 @@ class ReportListener:
         self.broken = self.ending = ""
         self.handlers: dict[int, Any] = {}
         self.live: dict[str, Benchmark] = {}
-        self._worker_plan: _WorkerPlan | None = None
+        self._worker_plan: list[PlannedCase] | None = None  # The cases that a worker has collected.
         self._session: pytest.Session | None = None
         self._channels: list[Any] = []
         self.items: list[str] = []
@@ -124,22 +115,19 @@ class ReportListener:
                 f"the suite has {self.case_count:,} cases, but had {part.cases:,} in the run's earlier parts; the next "
                 "--resume begins with the first part again"
             )
-        if self._worker_plan is not None:
-            # Free the memory of the cases, because the journal stores them.
-            self._worker_plan = self._worker_plan._replace(cases=[])
         order, hooks = self._list_items_in_planned_order(), HookCaller(self._config)
         run = ActiveRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, hooks=hooks
         )
         if self._worker_plan is not None:
-            run.places.update(self._worker_plan.functions)
+            run.places.update(self._config.stash[PROCESS].functions)
+            # Free the memory of the cases, because the journal stores them.
+            self._worker_plan = []
         return run
 
     @property
     def case_count(self) -> int:
         """The number of cases in all parts."""
-        if self._worker_plan is not None:
-            return self._worker_plan.counted
         return self._config.stash[PROCESS].shard_assigner.counted
 
     @property
@@ -165,6 +153,8 @@ class ReportListener:
 
     def is_missing_gated_cases(self) -> bool:
         """Tell whether a session with a model ran no case, although a gate needs cases of this session."""
+        if read_command_line_gates(self._config):
+            return True
         if self.has_opened_run or self.settings.partial or not self.settings.model:
             return False
         gated = self._list_gated_benchmarks()
@@ -184,7 +174,7 @@ class ReportListener:
 
     def _list_planned_cases(self) -> list[PlannedCase]:
         if self._worker_plan is not None:
-            return self._worker_plan.cases
+            return self._worker_plan
         return self._config.stash[PROCESS].make_planned_cases(self._session.items) if self._session is not None else []
 
     def _count_selected_cases(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
@@ -193,7 +183,7 @@ class ReportListener:
         Count the selected cases of earlier parts, too. A declared benchmark without collected cases gets the entry
         `NOT_COLLECTED` (one unselected case), so that the benchmark's gate lacks data.
         """
-        collected = (self._worker_plan or self._config.stash[PROCESS]).collected
+        collected = self._config.stash[PROCESS].collected
         selected = Counter(planned.benchmark for planned in plan if planned.selected)
         selected.update({name: entry["selected"] for name, entry in self.spec.earlier.get("collected", {}).items()})
         picks = _is_selecting_cases(self._config) or not self.settings.shard
@@ -226,15 +216,10 @@ class ReportListener:
         """Whether this session is known to have cases."""
         return bool(self.planned or self._worker_plan is not None)
 
-    @property
-    def failure_count(self) -> int:
-        """The number of failed reports of all cases."""
-        return sum(failed for failed, _ in self._failures.values())
-
-    @property
-    def covered_failure_count(self) -> int:
-        """The number of failed reports that do not fail the session, because a gate or quarantine excuses the case."""
-        return sum(covered for _, covered in self._failures.values())
+    def count_failures(self) -> tuple[int, int]:
+        """Count the failed reports of all cases, and those among them that a gate or the quarantine excuses."""
+        failures = self._failures.values()
+        return sum(failed for failed, _ in failures), sum(excused for _, excused in failures)
 
     def connect_node(self, node: Any) -> None:
         """Give a worker, before it starts, the settings and a connection to the gateway."""
@@ -280,11 +265,11 @@ class ReportListener:
 
     def _receive_worker_message(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
-            from evalsuite.journal.planned import PlannedCase
-
-            rows, *facts = json.loads(text.removeprefix(PLAN))
-            self._worker_plan = plan = _WorkerPlan([PlannedCase(*row) for row in rows], *facts)
-            self.planned = sum(planned.selected for planned in plan.cases)
+            process = self._config.stash[PROCESS]
+            rows, process.collected, process.shard_assigner.counted, functions = json.loads(text.removeprefix(PLAN))
+            process.functions.update(functions)
+            self._worker_plan = [PlannedCase(*row) for row in rows]
+            self.planned = sum(planned.selected for planned in self._worker_plan)
             return
         if text is None and not self.has_opened_run:
             return

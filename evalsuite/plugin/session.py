@@ -171,7 +171,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if listener is None:
         return
     is_part = listener.is_in_parts and int(session.exitstatus) in {0, 1, 5}
-    if not (listener.has_opened_run or listener.broken or is_part or _is_missing_gated_cases(session, listener)):
+    runs_tests = not options.is_only_listing(config) and session.exitstatus != pytest.ExitCode.USAGE_ERROR
+    is_missing_cases = runs_tests and listener.is_missing_gated_cases()
+    if not (listener.has_opened_run or listener.broken or is_part or is_missing_cases):
         listener.status = 0  # Hooks may change the exit status of a session without cases.
         return
     listener.status = INCOMPLETE
@@ -181,7 +183,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     run = listener.open_run()
     stopped = _describe_interruption(session, run, listener.ending)
     try:
-        other_failures = max(0, session.testsfailed - listener.failure_count)
+        other_failures = max(0, session.testsfailed - listener.count_failures()[0])
         following = listener.find_following_part()
         if following and int(session.exitstatus) not in {0, 1, 5}:
             stopped = stopped or f"a part of the run ended with status {int(session.exitstatus)}"
@@ -207,13 +209,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if signals.describe_ending_signal() and terminal is not None:
         # Show the summary now, because pytest omits its summary hook if a signal ended the session.
         pytest_terminal_summary(terminal)
-
-
-def _is_missing_gated_cases(session: pytest.Session, listener: ReportListener) -> bool:
-    """Tell whether no case ran although gates of this session need cases; false in a session that only lists."""
-    if options.is_only_listing(session.config) or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
-        return False
-    return bool(options.read_command_line_gates(session.config)) or listener.is_missing_gated_cases()
 
 
 def _describe_interruption(session: pytest.Session, run: ActiveRun, ending: str) -> str | None:
@@ -264,7 +259,7 @@ def _choose_exit_status(session: pytest.Session, listener: ReportListener, run: 
     if status >= Status.GATE_MISSED or status is Status.FAILED:
         return int(status)
     # If all failed reports are excused by a gate or the quarantine, the session passes.
-    only_covered = own == 1 and session.testsfailed <= listener.covered_failure_count
+    only_covered = own == 1 and session.testsfailed <= listener.count_failures()[1]
     return 0 if only_covered else own
 
 
