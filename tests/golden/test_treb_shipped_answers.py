@@ -17,8 +17,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalsuite.benchmarks.treb.dataset import SHIPPED, find_files
-from evalsuite.benchmarks.treb.records import SUBTASKS
+from evalsuite.benchmarks.treb.dataset import SHIPPED, SUBTASKS, find_files
 from evalsuite.metrics.numbers import numeric_match
 from evalsuite.metrics.text import HAN
 

@@ -1,19 +1,116 @@
-"""Define TReB's options, and load samples from official or shipped files, which have the same format."""
+"""Define the 26 subtasks of TReB (arXiv 2506.18421, Table 1) and its options, and load samples from its files.
+
+The official files and the shipped files have the same format.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import cycle
-from pathlib import Path
+from itertools import cycle, islice, zip_longest
+from pathlib import Path, PurePosixPath
+from typing import Any, TextIO
 
-from evalsuite.benchmarks.treb.records import SUBTASKS, TEXT_MODES, QuestionRecord, find_subtask, read_records
-from evalsuite.core.errors import DatasetError
+from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json_records, read_text, require_type
+from evalsuite.benchmarks.treb.rules import list_broken_rules
+from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
+from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import HAN
+
+# The skills in the order of the columns in the paper's Tables 2, 3 and 5.
+SKILLS = {
+    "NLU": "Natural Language Understanding",
+    "TU": "Table Understanding",
+    "TBO": "Table Basic Operation",
+    "TCO": "Table Computational Operation",
+    "DA": "Data Analysis",
+    "ADA": "Advanced Data Analysis",
+}
+TCOT, POT, ICOT = "TCoT", "PoT", "ICoT"
+# Maps each value of the tag `mode` to a column of the paper's tables. Questions without a table have the mode `tcot`,
+# because their prompts contain neither Markdown nor HTML.
+COLUMN_OF = {"tcot": TCOT, "tcot_markdown": TCOT, "tcot_html": TCOT, "pot": POT, "icot": ICOT}
+TABLE_MODES = ("tcot_markdown", "tcot_html", "pot", "icot")
+TEXT_MODES = ("tcot_markdown", "tcot_html")
+
+
+@dataclass(frozen=True, slots=True)
+class Subtask:
+    """A subtask of TReB."""
+
+    file: str  # The stem of the official file, which is also the first part of record ids.
+    skill: str
+    table: bool = True
+    programs: bool = True  # Whether the subtask also runs in PoT and ICoT, where the model writes programs.
+    titled: bool = False  # Whether the prompt shows the table's title.
+
+    @property
+    def name(self) -> str:
+        """The displayed name, such as `Table Fact Checking`."""
+        return self.file.replace("_", " ")
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The modes in which the subtask runs, as values of the tag `mode`."""
+        if not self.table:
+            return ("tcot",)
+        return TABLE_MODES if self.programs else TEXT_MODES
+
+
+_LANGUAGE = (
+    *("Understanding", "Instruction_Following", "Hallucination_Evaluation", "Robustness_Evaluation"),
+    *("Code_Generation", "Mathematical_Reasoning"),
+)
+SUBTASKS = (
+    *(Subtask(file, "NLU", table=False, programs=False) for file in _LANGUAGE),
+    Subtask("Table_Retrieval", "TU", titled=True),
+    Subtask("Table_Summary", "TU", programs=False, titled=True),
+    Subtask("Table_Column_Naming", "TU", programs=False),
+    Subtask("Table_Title_Naming", "TU", programs=False),
+    Subtask("Table_Fact_Checking", "TU", titled=True),
+    Subtask("Table_Plausibility_Verification", "TU", programs=False, titled=True),
+    Subtask("Table_Query", "TBO"),
+    Subtask("Table_Selection", "TBO"),
+    Subtask("Table_General_Operations", "TCO"),
+    Subtask("Table_Domain-specific_Operations", "TCO", titled=True),
+    Subtask("Table_Outlier_Detection", "DA"),
+    Subtask("Table_Correlation_Analysis", "DA"),
+    Subtask("Table_Hypothesis_Testing", "DA"),
+    Subtask("Table_Distribution_Testing", "DA"),
+    Subtask("Multi-step_Retrieval", "ADA"),
+    Subtask("Multi-step_Fact_Checking", "ADA"),
+    Subtask("Multi-step_Operations", "ADA"),
+    Subtask("Multi-step_Correlation_Analysis", "ADA"),
+    Subtask("Multi-step_Hypothesis_Testing", "ADA"),
+    Subtask("Multi-step_Conditional_Calculation", "ADA"),
+)
+
+
+def find_subtask(name: str) -> Subtask | None:
+    """Find a subtask by file stem or a record id's first part, ignoring case, dashes and plural s; None if unknown."""
+    return _BY_LETTERS.get(_normalise_subtask_name(name))
+
+
+def _normalise_subtask_name(name: str) -> str:
+    # Ignore plural forms, in which the paper and the files differ ("Operation", "Operations").
+    return re.sub(r"[^a-z]", "", name.lower()).rstrip("s")
+
+
+_BY_LETTERS = {_normalise_subtask_name(subtask.file): subtask for subtask in SUBTASKS}
+# The columns of the paper's Tables 2 and 3: pairs of a skill and a mode.
+COLUMNS = tuple(
+    (skill, column)
+    for skill in SKILLS
+    for column in dict.fromkeys(COLUMN_OF[mode] for each in SUBTASKS if each.skill == skill for mode in each.modes)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +153,12 @@ def load_dataset(setup: Setup) -> Dataset:
     root = setup.data or SHIPPED
     paths = find_files(root)
     options = TrebOptions.from_setup(setup)
-    limit = options.context // 2
-    records = list(_number_repeated_ids(record for path in paths for record in read_records(path, root, limit)))
+    records: list[Sample] = []
+    counts: Counter[str] = Counter()
+    for record in (record for path in paths for record in read_records(path, root, options.context // 2)):
+        counts[record.id] += 1
+        number = counts[record.id]  # English and Chinese files share ids, so make them unique with a suffix.
+        records.append(record if number == 1 else replace(record, id=f"{record.id}#{number}"))
     wanted = set(setup.modes) - {"auto", "published"}  # Without a requested mode, each subtask runs in all its modes.
     if "tcot" in wanted:
         wanted.update(TEXT_MODES)
@@ -66,8 +167,10 @@ def load_dataset(setup: Setup) -> Dataset:
     if setup.data is None and not wanted:
         pairs = list(_choose_record_per_subtask(records))
     else:
-        pairs = [(each, mode) for each in records for mode in each.subtask.modes if not wanted or mode in wanted]
-    samples = [_make_sample(record, mode, published=options.published) for record, mode in pairs]
+        pairs = [(each, mode) for each in records for mode in _list_modes(each) if not wanted or mode in wanted]
+    # Store the option `published` as a tag of the cases, because the report cannot read the options.
+    shown = {"published": "shown"} if options.published else {}
+    samples = [replace(each, id=f"{each.id}|{mode}", tags={**each.tags, "mode": mode, **shown}) for each, mode in pairs]
     if setup.data is not None:
         names = ", ".join(path.name for path in paths) if len(paths) <= 3 else f"{len(paths)} files"
         return Dataset(samples, f"{names}, {len(records)} records")
@@ -89,39 +192,184 @@ def find_files(root: Path) -> list[Path]:
     return [path for _, _, path in sorted(ordered)]
 
 
-def _number_repeated_ids(records: Iterable[QuestionRecord]) -> Iterator[QuestionRecord]:
-    """Yield the records; make their ids unique with the suffix `#2`, because English and Chinese files share ids."""
-    counts: Counter[str] = Counter()
-    for record in records:
-        counts[record.id] += 1
-        number = counts[record.id]
-        yield replace(record, id=record.id if number == 1 else f"{record.id}#{number}", cluster=record.id)
-
-
-def _choose_record_per_subtask(records: Iterable[QuestionRecord]) -> Iterator[tuple[QuestionRecord, str]]:
+def _choose_record_per_subtask(records: Iterable[Sample]) -> Iterator[tuple[Sample, str]]:
     """Pair the first record of each subtask with one of its modes, in rotation, so that every mode occurs."""
-    turns = {modes: cycle(modes) for modes in {subtask.modes for subtask in SUBTASKS}}
+    turns = {subtask.modes: cycle(subtask.modes) for subtask in SUBTASKS}
     seen = set()
     for record in records:
-        if record.subtask not in seen:
-            seen.add(record.subtask)
-            yield record, next(turns[record.subtask.modes])
+        if record.tags["subtask"] not in seen:
+            seen.add(record.tags["subtask"])
+            yield record, next(turns[_list_modes(record)])
 
 
-def _make_sample(record: QuestionRecord, mode: str, *, published: bool) -> Sample:
-    tags = {
-        "skill": record.subtask.skill,
-        "subtask": record.subtask.name,
-        "mode": mode,
-        "language": "zh" if HAN.search(record.question) else "en",
-        # A record's cases in all modes and languages form one cluster, because their scores are not independent.
-        "cluster": record.cluster,
-    }
-    return Sample(
-        id=f"{record.id}|{mode}",
-        input=record.question,
-        target=record.answer,
-        # Store the option `published` as a tag of the cases, because the report cannot read the options.
-        tags=tags | ({"published": "shown"} if published else {}),
-        metadata={"tables": record.tables, "number": record.number, "rules": record.rules},
-    )
+def _list_modes(record: Sample) -> tuple[str, ...]:
+    return next(subtask.modes for subtask in SUBTASKS if subtask.name == record.tags["subtask"])
+
+
+_PERCENTAGE = re.compile(r"[-+]?\d[\d.,]*\s*[%\uff05]")
+
+
+def read_records(path: Path, root: Path, limit: int) -> Iterator[Sample]:
+    """Read the records of one subtask's file, a JSON list or JSON lines, as samples that still lack a mode.
+
+    `limit` is the maximum number of a table's characters in a prompt. A longer table text is dropped if the record
+    names a CSV file, because the prompt is then written from the CSV file.
+    """
+    for where, raw in read_raw_records(path):
+        name = read_field(raw, "id", str, path, where)
+        subtask = find_subtask(name.split("|")[0]) or find_subtask(path.stem)
+        if not subtask:
+            expected = "an id that starts with the name of one of the 26 subtasks"
+            raise DatasetError(path, f"{where}, field 'id'", repr(name), expected)
+        question = read_field(raw, "question", str, path, where)
+        titles = filter(None, _read_text_list(raw, "title", path, where))
+        text = "\n".join([question, *titles] if subtask.titled else [question])
+        answer = _read_answer_text(raw, path, where)
+        tags = {
+            "skill": subtask.skill,
+            "subtask": subtask.name,
+            "mode": "",
+            "language": "zh" if HAN.search(text) else "en",
+            # A record's cases in all modes and languages form one cluster, because their scores are not independent.
+            "cluster": name,
+        }
+        metadata = {
+            # Per table: `csv` (path or None), `header_rows`, and `markdown` and `html` (each empty if absent).
+            "tables": _read_tables(raw, path, where, root, limit) if subtask.table else (),
+            # The reference answer if it is a number, such as `12%`; None if it is a text.
+            "number": _read_number_answer(raw.get("number_answer"), answer, path, where),
+            # The rules for answers (see `rules.py`); None if the record has no rules.
+            "rules": _read_rules(raw, path, f"{where}, field 'rules'"),
+        }
+        yield Sample(name, text, answer, tags, metadata)
+
+
+def _read_rules(raw: Mapping[str, Any], path: Path, place: str) -> Sequence[Mapping[str, Any]] | None:
+    if "rules" not in raw:
+        return None
+    rules = [require_type(rule, dict, path, place) for rule in require_type(raw["rules"], list, path, place)]
+    try:
+        list_broken_rules("", rules)  # Check the rules' form; an empty answer suffices.
+    except ScoringError as error:
+        raise DatasetError(path, place, str(error), "rules as docs/treb.md has them") from error
+    return rules
+
+
+def _read_text_list(raw: Mapping[str, Any], field: str, path: Path, where: str) -> list[str]:
+    value = raw.get(field, [])
+    texts = value if isinstance(value, list) else [value]
+    return [require_type(text, str, path, f"{where}, field {field!r}") for text in texts]
+
+
+def _read_answer_text(raw: Mapping[str, Any], path: Path, where: str) -> str:
+    # The leaderboard's test set has no references, so answers to its questions are not scored.
+    if "answer" not in raw and raw.get("number_answer") in {None, ""}:
+        return ""
+    value = raw["answer"] if "answer" in raw else read_field(raw, "answer", str, path, where)
+    parts = value if isinstance(value, list) else [value]
+    if not all(isinstance(part, (str, int, float)) for part in parts):
+        raise DatasetError(path, f"{where}, field 'answer'", repr(value), "a text or a number")
+    return ", ".join(map(str, parts))
+
+
+def _read_number_answer(value: Any, answer: str, path: Path, where: str) -> str | None:
+    """Return the number as text, with `%` if the answer states a percentage; None if the record has no number."""
+    if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
+        return None
+    number = parse_number(value) if isinstance(value, (str, int, float)) else None
+    if not number:
+        raise DatasetError(path, f"{where}, field 'number_answer'", repr(value), "a number, or an empty text")
+    percentages = map(parse_number, _PERCENTAGE.findall(answer))
+    if number.unit != "%" and any(each and numeric_match(str(each.value), str(number.value)) for each in percentages):
+        return f"{number.value}%"
+    return str(value)
+
+
+def _read_tables(
+    raw: Mapping[str, Any], path: Path, where: str, root: Path, limit: int
+) -> tuple[Mapping[str, Any], ...]:
+    texts = (_read_text_list(raw, field, path, where) for field in ("file_path", "Table_markdown", "Table_html"))
+    place = f"{where}, field 'columnslable'"
+    header_rows = require_type(raw.get("columnslable", []), list, path, place)
+    tables = []
+    for index, (file, markdown, html) in enumerate(zip_longest(*texts, fillvalue="")):
+        if file or markdown:
+            count = require_type(header_rows[index], int, path, place) if index < len(header_rows) else 1
+            if count < 0:
+                raise DatasetError(path, place, str(count), "a number of header rows, 0 for none")
+            csv_file = _find_csv_file(file, path, root) if file else None
+            if file and csv_file is None:
+                raise DatasetError(path, f"{where}, field 'file_path'", repr(file), f"a CSV file in {root}")
+            kept = markdown if not file or len(markdown) <= limit else ""
+            shown = html if len(html) <= limit else ""
+            tables.append({"csv": csv_file, "header_rows": count, "markdown": kept, "html": shown})
+    if not tables:
+        expected = "a CSV file, or a table in the field 'Table_markdown'"
+        raise DatasetError(path, f"{where}, field 'file_path'", "no table", expected)
+    return tuple(tables)
+
+
+def _find_csv_file(name: str, path: Path, root: Path) -> str | None:
+    """Find a record's CSV file, whose path is relative to the record's file or to the benchmark's folder; None if none.
+
+    Drop leading folders of the path until a file is found, because the user may lack some of the authors' folders.
+    """
+    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", ".")]
+    for base in (path.parent, path.parent.parent, root):
+        for start in range(len(parts)):
+            # Resolve links, because the file must be below the root.
+            with suppress(OSError, ValueError):  # The system refuses a path that is too long or has a null character.
+                found = base.joinpath(*parts[start:]).resolve()
+                if found.is_relative_to(root.resolve()) and found.is_file():
+                    return str(found)
+    return None
+
+
+PIECE = 1 << 20  # Number of characters that are read from a file at a time.
+_COMMA = re.compile(r"\s*,\s*")
+_DECODER = json.JSONDecoder()
+
+
+def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the location (`record 3`, `line 3`) and the object for each record of a JSON list or of JSON lines.
+
+    Files may be large, so only one record is in memory at a time.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            beginning = file.read(PIECE).lstrip()
+            if not beginning:
+                raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
+            if beginning.startswith("["):
+                yield from _stream_json_list(path, beginning, file)
+                return
+            file.seek(0)
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    place = f"line {number}"
+                    yield place, require_type(parse_json(line, path, place), dict, path, place)
+    except (OSError, UnicodeDecodeError):
+        read_text(path)  # Raises an error that explains why the file cannot be read.
+        raise
+
+
+def _stream_json_list(path: Path, beginning: str, file: TextIO) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    # The bracket becomes a comma, so that a comma precedes each record.
+    text, number, at = f",{beginning[1:]}", 0, 0
+    while True:
+        while comma := _COMMA.match(text, at):
+            try:
+                _, end = _DECODER.raw_decode(text, comma.end())
+            except (ValueError, RecursionError):
+                break
+            number, place = number + 1, f"record {number + 1}"
+            yield place, require_type(parse_json(text[comma.end() : end], path, place), dict, path, place)
+            at = end
+        # Read twice as much each time, because each attempt parses a long record again from its beginning.
+        piece = file.read(max(PIECE, len(text) - at))
+        if not piece:
+            break
+        text, at = text[at:] + piece, 0
+    if text[at:].strip() != "]":
+        # The list is empty or faulty. Reading the file as a whole raises an error with line and column.
+        yield from islice(read_json_records(path), number, None)

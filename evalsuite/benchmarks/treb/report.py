@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_json
-from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
+from evalsuite.benchmarks.treb.dataset import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.benchmarks.treb.scoring import RULES_SUBTASK
 from evalsuite.core.errors import SettingsError
 from evalsuite.output.reports.generic import warn_of_cut_off_answers

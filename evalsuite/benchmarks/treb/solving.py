@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.treb.dataset import TrebOptions
-from evalsuite.benchmarks.treb.records import COLUMN_OF, TCOT, TEXT_MODES
+from evalsuite.benchmarks.treb.dataset import COLUMN_OF, TCOT, TEXT_MODES, TrebOptions
 from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, is_large_table, read_table
 from evalsuite.core.errors import shorten_to_beginning
 from evalsuite.core.threads import run_in_thread

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.treb import TREB, records
-from evalsuite.benchmarks.treb.dataset import load_dataset
-from evalsuite.benchmarks.treb.records import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask, read_raw_records
+from evalsuite.benchmarks.treb import TREB, dataset
+from evalsuite.benchmarks.treb.dataset import COLUMN_OF, COLUMNS, SUBTASKS, find_subtask, load_dataset, read_raw_records
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Setup
 
@@ -258,7 +257,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "PIECE", 3)
+    monkeypatch.setattr(dataset, "PIECE", 3)
 
 
 @pytest.mark.usefixtures("in_small_pieces")
@@ -309,7 +308,7 @@ def test_a_byte_that_is_no_text_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("in_small_pieces")
 def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "PIECE", 1 << 16)
+    monkeypatch.setattr(dataset, "PIECE", 1 << 16)
     file = tmp_path / "large.json"
     file.write_text(json.dumps([{"text": "x" * 50_000}] * 200), encoding="utf-8")
     tracemalloc.start()
