@@ -6,8 +6,6 @@ evaluation. Multi-turn calls are scored by their results and by the states of th
 `bfcl_multi_turn`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,11 +45,6 @@ class BfclOptions:
     classes: str | None = None
     max_tokens: int = 1024
 
-    @property
-    def available_categories(self) -> tuple[str, ...]:
-        """The categories that can run with the benchmark's options."""
-        return (*CATEGORIES, *SEVERAL_TURNS) if self.classes else CATEGORIES
-
 
 def load_dataset(setup: Setup) -> Dataset:
     """Load one sample per question of the requested categories."""
@@ -69,16 +62,16 @@ def load_dataset(setup: Setup) -> Dataset:
 
 
 def _map_categories_to_newest_files(folder: Path, options: BfclOptions) -> dict[str, Path]:
-    asked = options.categories
-    if wrong := [name for name in asked or () if name not in options.available_categories]:
+    asked, available = options.categories, (*CATEGORIES, *SEVERAL_TURNS) if options.classes else CATEGORIES
+    if wrong := [name for name in asked or () if name not in available]:
         if wrong[0] in SEVERAL_TURNS:
             raise SettingsError(
                 f"bfcl: the functions of {wrong[0]} are Python classes of the authors; name their package, which is "
                 "then imported: @benchmark('bfcl', classes='bfcl_eval.eval_checker.multi_turn_eval.func_source_code')"
             )
-        raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(options.available_categories)}")
+        raise SettingsError(f"bfcl has no category {wrong[0]!r}; choose {', '.join(available)}")
     newest = {}
-    for category in asked or options.available_categories:
+    for category in asked or available:
         paths = sorted(folder.glob(f"BFCL_v[0-9]_{category}.json"))
         if paths:
             newest[category] = paths[-1]

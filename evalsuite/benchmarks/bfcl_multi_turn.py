@@ -4,8 +4,6 @@ The agent's functions are methods of the authors' Python classes, which evalsuit
 package with these classes, for example the package that `pip install --no-deps bfcl-eval` installs.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import dataclasses
@@ -18,9 +16,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.protocols import Model
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.solvers.episode import Episode
@@ -28,9 +27,6 @@ from evalsuite.solvers.tool_protocols import tool_loop
 from evalsuite.tools.declare import DeclaredTool, PythonFunction
 from evalsuite.tools.execution import CallFault, Registry, ToolDocument
 from evalsuite.tools.worlds import World, open_tools
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
 
 MOST_STEPS = 21  # Maximum model messages per request; the leaderboard stops after the 21st message with a call.
 MORE_FUNCTIONS = "You have more functions now. Please try again with them."
@@ -73,19 +69,14 @@ def make_world(package: str, sample: Sample) -> FunctionWorld:
         if hasattr(made, "_load_scenario"):
             config = copy.deepcopy(about["initial_config"].get(name, {}))
             made._load_scenario(config, long_context="long_context" in sample.tags["category"])  # noqa: SLF001 - theirs
+
+    def make_method(name: str) -> Callable[..., str]:
+        return lambda self, **arguments: call_function(self.instances, name, (), arguments)
+
     documents = [ToolDocument(**function["function"]) for function in about["functions"]]
-    tools = {each.name: DeclaredTool(each, PythonFunction(_make_world_method(each.name))) for each in documents}
+    tools = {each.name: DeclaredTool(each, PythonFunction(make_method(each.name))) for each in documents}
     kind: type[FunctionWorld] = type("FunctionWorld", (FunctionWorld,), tools)
     return kind(instances)
-
-
-def _make_world_method(name: str) -> Callable[..., str]:
-    """Make a method that calls the function `name` of the world's objects."""
-
-    def call_world_function(self: FunctionWorld, **arguments: Any) -> str:
-        return call_function(self.instances, name, (), arguments)
-
-    return call_world_function
 
 
 def call_function(instances: Mapping[str, Any], name: str, positional: Sequence[Any], named: Mapping[str, Any]) -> str:

@@ -3,14 +3,12 @@
 `evalsuite score benchmark` scores the same outputs with evalsuite's scorers, and counts outputs with equal scores.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from evalsuite.benchmarks.bfcl import make_call_event, make_callable_name
 from evalsuite.benchmarks.dataset_files import (
@@ -210,7 +208,7 @@ class Agreement:
     agree: int
 
     @classmethod
-    def read_agreement(cls, folder: Path) -> Agreement:
+    def read_agreement(cls, folder: Path) -> Self:
         path = folder / AGREEMENT
         plain = read_json(path, dict)
         verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))

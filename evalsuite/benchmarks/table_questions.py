@@ -7,8 +7,6 @@ items, and the locations of its tables. The model writes a program as in TReB's 
 program's output with the answer.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -18,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from keyword import iskeyword
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json, read_text, require_type
 from evalsuite.core.errors import DatasetError, SandboxError, SettingsError
@@ -35,9 +33,8 @@ from evalsuite.scorers.sql_inside import FAILURES, is_row_order_significant, run
 from evalsuite.solvers.programs import PROGRAM_PROMPT, ProgramOfThought, program_of_thought
 from evalsuite.solvers.single_call import GenerateSolver, generate
 
-if TYPE_CHECKING:
-    Item = Mapping[str, Any]
-    TableReader = Callable[[Path], Mapping[str, TableFile]]
+_Item = Mapping[str, Any]
+TableReader = Callable[[Path], Mapping[str, TableFile]]
 
 PROGRAM = f"{PROGRAM_PROMPT} If the answer has several values, print each on a line of its own."
 FACT = "Is this statement about the table {!r} true? Print yes or no."
@@ -274,7 +271,7 @@ def _read_tablebench(path: Path) -> Iterator[SourceItem]:
             yield place, {**item, "table": {"columns": columns, "data": data}}
 
 
-def _read_databench_answers(item: Item) -> str | list[str]:
+def _read_databench_answers(item: _Item) -> str | list[str]:
     """Read an answer of DataBench; a list is in Python's syntax, but its items may lack quotes."""
     answer = str(item["answer"]).strip()
     if not read_text_field(item, "type").startswith("list"):
@@ -284,7 +281,7 @@ def _read_databench_answers(item: Item) -> str | list[str]:
     return next(csv.reader([inner], quotechar=quote, skipinitialspace=True), []) or "[]"
 
 
-def _find_databench_table(item: Item) -> str:
+def _find_databench_table(item: _Item) -> str:
     """Return the path of a DataBench table: beside the file of questions, or in the folder of its data set."""
     folder, _, name = item[FILE].rpartition("/")
     named = f"data/{read_text_field(item, 'dataset')}/all.parquet"
@@ -307,11 +304,11 @@ def _make_question_set(
 def _make_query_set(files: tuple[str, ...], folder: str, query: str, id_: str | None, **tags: str) -> PublishedDataset:
     """Make a published data set of questions and SQL queries; its databases are in `folder`."""
 
-    def make_database_path(item: Item) -> str:
+    def make_database_path(item: _Item) -> str:
         name = read_text_field(item, "db_id")
         return f"{folder}/{name}/{name}.sqlite"
 
-    def join_question_and_evidence(item: Item) -> str:
+    def join_question_and_evidence(item: _Item) -> str:
         return "\n\n".join(filter(None, (read_text_field(item, "question"), item.get("evidence"))))
 
     about = {"table": make_database_path, "database": make_database_path}
@@ -361,17 +358,16 @@ SETS = {
 }
 
 
-def _make_benchmark(name: str) -> Benchmark:
-    return Benchmark(
+WIKITABLEQUESTIONS, TABFACT, TABLEBENCH, DATABENCH, SPIDER, BIRD = (
+    Benchmark(
         name=name,
-        title=SETS[name].title,
+        title=table_set.title,
         load=partial(load_dataset, name),
         solver=partial(make_solver, name),
         scorers=partial(make_scorers, name),
-        modes=SETS[name].modes,
-        default_modes=tuple(SETS[name].modes)[:1],
+        modes=table_set.modes,
+        default_modes=tuple(table_set.modes)[:1],
         metrics={"*": SHARE},
     )
-
-
-WIKITABLEQUESTIONS, TABFACT, TABLEBENCH, DATABENCH, SPIDER, BIRD = map(_make_benchmark, SETS)
+    for name, table_set in SETS.items()
+)

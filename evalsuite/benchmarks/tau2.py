@@ -10,8 +10,6 @@ In some domains, the customer also has tools. The world contains the tools of bo
 customer's tools.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import math
@@ -20,7 +18,7 @@ from contextlib import asynccontextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from evalsuite.benchmarks.dataset_files import (
     read_field,
@@ -60,7 +58,7 @@ class Tau2Options:
     policy: str | None = None  # The agent's policy; None reads the domain's `policy.md`.
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> Tau2Options:
+    def from_setup(cls, setup: Setup) -> Self:
         """Read and check the options of a run."""
         options = read_options("tau2", cls, setup.args)
         make = options.world.make if isinstance(options.world, World) else options.world

@@ -1,7 +1,5 @@
 """Measure how table metrics and a judge's scores (P-Score) agree with people's ratings of tables."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -9,14 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalsuite.benchmarks.struc_bench.p_score import request_p_score
 from evalsuite.builders.building import BuildProgress
 from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError, ScoringError
+from evalsuite.core.protocols import Model
+from evalsuite.core.settings import Settings
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import parse_format, read_in_all_formats
@@ -24,12 +25,6 @@ from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
 from evalsuite.results.tally import Estimate
 from evalsuite.samples.files import READERS
 from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, compute_pearson_r, compute_spearman_rho
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from evalsuite.core.protocols import Model
-    from evalsuite.core.settings import Settings
 
 EXPECTED = (
     "objects with `reference`, `prediction` and `human` (a number or a list of numbers), perhaps with `format` "
@@ -171,7 +166,10 @@ def fill_unreadable_scores(
 
 
 def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequence[float]]) -> list[MetricAgreement]:
-    """Compare each metric with people's ratings; the bootstrap draws references, each with all of its predictions."""
+    """Compare each metric with people's ratings, and sort the metrics by Pearson's r, highest first.
+
+    The bootstrap draws references, each with all of its predictions.
+    """
     human = np.array([pair.human for pair in rated])
     references = np.unique([pair.reference for pair in rated], return_inverse=True)[1]
     draws = PairResamples(references.tolist())
@@ -190,7 +188,7 @@ def compute_agreements(rated: Sequence[RatedTable], values: Mapping[str, Sequenc
             for measure, statistic in _make_measures(column, human, references, both).items():
                 behind[measure] = draws.interval(_make_difference_statistic(first[measure], statistic), both)
         lines.append(MetricAgreement(name, int(is_measured.sum()), agreement, behind))
-    return lines
+    return sorted(lines, key=lambda line: -line.agreement["Pearson"].value)
 
 
 def _make_difference_statistic(one: Statistic, two: Statistic) -> Statistic:
@@ -252,12 +250,12 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
     """Tabulate the metrics by their agreement with people; a second table compares each with `table_score`."""
-    ranked, measures = _sort_by_pearson(agreements), [Column(name, "number", 3) for name in MEASURES]
+    measures = [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
-        [line.metric, line.outputs, *map(_convert_to_estimate, line.agreement.values())] for line in ranked
+        [line.metric, line.outputs, *map(_convert_to_estimate, line.agreement.values())] for line in agreements
     ]
     behind: list[list[Cell]] = [
-        [line.metric, *map(_convert_to_estimate, line.behind.values())] for line in ranked if line.behind
+        [line.metric, *map(_convert_to_estimate, line.behind.values())] for line in agreements if line.behind
     ]
     note = (
         "Within: among the outputs for one reference, Kendall's tau-b and the share of pairs with different ratings "
@@ -277,14 +275,11 @@ def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> li
 
 def draw_agreements(agreements: Sequence[MetricAgreement], title: str) -> Chart:
     """Draw two bars per metric: Pearson and Spearman correlation."""
-    ranked = _sort_by_pearson(agreements)
-    names = ("Pearson", "Spearman")
-    series = [Series(name, [_convert_to_estimate(line.agreement[name]) for line in ranked]) for name in names]
-    return Chart("bars", "metaeval_tables", title, [line.metric for line in ranked], series, y_title="Correlation")
-
-
-def _sort_by_pearson(agreements: Sequence[MetricAgreement]) -> list[MetricAgreement]:
-    return sorted(agreements, key=lambda line: -line.agreement["Pearson"].value)
+    series = [
+        Series(name, [_convert_to_estimate(line.agreement[name]) for line in agreements])
+        for name in ("Pearson", "Spearman")
+    ]
+    return Chart("bars", "metaeval_tables", title, [line.metric for line in agreements], series, y_title="Correlation")
 
 
 def _convert_to_estimate(correlation: Correlation) -> Estimate | None:

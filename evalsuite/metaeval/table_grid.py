@@ -1,21 +1,17 @@
 """Measure how the table score responds to known changes of the user's own tables."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from evalsuite.metrics.tables import Format, read_reference_tables, table_score
 from evalsuite.metrics.tables.plain_data import format_rows_as_markup
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 
-if TYPE_CHECKING:
-    Rows = list[list[str]]
+Rows = list[list[str]]
 
 RULES = re.compile(r"\\(?:top|mid|bottom)rule\b")
 HLINES = re.compile(r"\\hline\b")

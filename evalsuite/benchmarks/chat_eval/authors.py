@@ -1,25 +1,21 @@
 """Read the prompts that ChatEval's authors released in their repository; each `config.yaml` configures one panel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
 from evalsuite.benchmarks.dataset_files import read_field, read_optional_field, read_text, require_type
 from evalsuite.core.errors import DatasetError
+from evalsuite.core.protocols import Model
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import wait_for_all
 from evalsuite.judges.judgements import Assessment, Form, Opinion, average_scores
 from evalsuite.judges.panels import DebaterRole, Panel, PromptWriter, Stage, Strategy
+from evalsuite.judges.prompts import JudgedInput, Part
 from evalsuite.samples.files import parse_yaml
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-    from evalsuite.judges.prompts import JudgedInput, Part
 
 FOLDER = "llm_eval"  # Folder of all configurations; `agentverse/tasks/llm_eval` in the authors' repository.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}

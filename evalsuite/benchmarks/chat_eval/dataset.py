@@ -4,8 +4,6 @@ The other data sets are MT-Bench's human judgements (Zheng et al., arXiv 2306.05
 2310.07641), JudgeBench (Tan et al., arXiv 2410.12784) and RewardBench (Lambert et al., arXiv 2403.13787).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

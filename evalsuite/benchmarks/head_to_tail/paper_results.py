@@ -8,8 +8,6 @@ questions (Table 2). The mix is the number of templates and of questions per dom
 equally frequent. `evalsuite build head-to-tail --mix paper` makes questions in the paper's mix.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,26 +4,21 @@ Prompts 2 to 7 of the paper's appendix A.1 are not shipped because they have no 
 including the slots in braces (`{QUESTION}`), to the files `prompt_2.txt`, ..., `prompt_7.txt` beside the questions.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import select_generation_params
+from evalsuite.core.protocols import Model, Setup
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.judges.prompts import mark_sections
 from evalsuite.solvers.single_call import GenerateSolver, generate
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model, Setup
-
 
 # The number of each mode's prompt in the paper.
 PAPER_MODES = {"paper": 3, "paper:zero_shot": 4, "paper:in_domain": 5, "paper:brief": 6, "paper:best_guess": 7}

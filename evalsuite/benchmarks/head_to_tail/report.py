@@ -1,7 +1,5 @@
 """Head-to-Tail's section of the report: accuracy, hallucination and missing answers by rule, domain and popularity."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence

@@ -4,17 +4,16 @@ The mean of a score over cases is one of the paper's rates in [0, 1]: accuracy A
 H = 1 - A - M.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.head_to_tail.prompts import PAPER_MODES, PaperPrompts, make_judge_prompt, read_paper_prompts
+from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import VERDICT_LABELS
@@ -22,9 +21,6 @@ from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.parsing import AnswerField, AnswerForm, ChoiceFormat, MissingFieldError
 from evalsuite.metrics.numbers import NUMBER_WORDS, parse_number
 from evalsuite.metrics.text import convert_targets, exact_match, normalise_answer, rouge_l, token_f1
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 
 # The rules, keyed by the suffix of their scores: `em` in `accuracy_em`.
 RULES = {"em": ("exact_match", exact_match), "f1": ("token_f1", token_f1), "rl": ("rouge_l", rouge_l)}

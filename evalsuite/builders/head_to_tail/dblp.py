@@ -7,8 +7,6 @@ DTD, which declares only characters. Nothing is lost, because dblp's own DTD dec
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from html.entities import name2codepoint

@@ -8,13 +8,11 @@ left out if its values change over time or are not text.
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from evalsuite.benchmarks.dataset_files import read_json, require_type
@@ -28,13 +26,10 @@ from evalsuite.builders.head_to_tail.drawing import (
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, stream_triples
 from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError
+from evalsuite.core.protocols import Model
+from evalsuite.core.settings import Settings
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-    from evalsuite.core.settings import Settings
-
 
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"

@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ titles.
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

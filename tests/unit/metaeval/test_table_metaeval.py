@@ -193,7 +193,8 @@ def test_intervals_equal_those_of_an_independent_bootstrap_over_references() -> 
 
     first, other = map(measure_resamples, metrics.values())
     rated = [RatedTable("", str(place // outputs), "html", rating) for place, rating in enumerate(human)]
-    score, teds = compute_agreements(rated, {name: list(values) for name, values in metrics.items()})
+    agreements = compute_agreements(rated, {name: list(values) for name, values in metrics.items()})
+    score, teds = (next(line for line in agreements if line.metric == name) for name in metrics)
     for expected, found in ((first, score.agreement), (other, teds.agreement), (first - other, teds.behind)):
         for column, interval in zip(expected, found.values(), strict=True):
             for share, end in ((0.025, interval.low), (0.975, interval.high)):
