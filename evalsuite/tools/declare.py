@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from typing import Annotated, Any, Literal, Union, overload
 
@@ -32,38 +33,33 @@ _ABOUT_PARAMETERS = ("Args", "Arguments", "Parameters", "Other Parameters")
 def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     """Return a docstring's text before its first section, and the descriptions of parameters by name."""
     lines = inspect.cleandoc(docstring).splitlines()
-    starts = [number for number in range(len(lines)) if _is_docstring_section_start(lines, number)]
+    starts = [
+        number
+        for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""], strict=False))
+        if _GOOGLE.match(line)
+        or _ANY_FIELD.match(line)
+        or (_NUMPY.match(line) and re.fullmatch(r"-{3,}\s*", following))
+    ]
     bounds = [*starts, len(lines)]
     description = " ".join(" ".join(lines[: bounds[0]]).split())
     parameters: dict[str, str] = {}
-    for start, end in zip(starts, bounds[1:], strict=True):
+    for start, end in pairwise(bounds):
         parameters |= _read_docstring_section(lines[start:end])
     return description, parameters
 
 
-def _is_docstring_section_start(lines: list[str], number: int) -> bool:
-    line = lines[number]
-    underlined = number + 1 < len(lines) and re.fullmatch(r"-{3,}\s*", lines[number + 1])
-    return bool(_GOOGLE.match(line) or (underlined and _NUMPY.match(line)) or _ANY_FIELD.match(line))
-
-
 def _read_docstring_section(lines: list[str]) -> dict[str, str]:
     """Return the descriptions of parameters by name; {} if the section is not about parameters."""
+    heading = lines[0].rstrip()
     if field := _FIELD.match(lines[0]):
         return {field[1]: " ".join(" ".join([field[2], *lines[1:]]).split())}
-    if lines[0].rstrip().rstrip(":") not in _ABOUT_PARAMETERS:
+    if heading.rstrip(":") not in _ABOUT_PARAMETERS:
         return {}
-    numpy = not lines[0].rstrip().endswith(":")
-    first, pattern = (2, _NUMPY_PARAMETER) if numpy else (1, _GOOGLE_PARAMETER)
-    return _read_parameter_descriptions(lines[first:], pattern)
-
-
-def _read_parameter_descriptions(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
-    """Return the parameters' descriptions by name; `pattern` matches the line with which each description begins."""
+    first, pattern = (1, _GOOGLE_PARAMETER) if heading.endswith(":") else (2, _NUMPY_PARAMETER)
     parameters: dict[str, str] = {}
-    outermost = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     names: list[str] = []
-    for line in lines:
+    outermost = min((len(line) - len(line.lstrip()) for line in lines[first:] if line.strip()), default=0)
+    for line in lines[first:]:
         entry = pattern.match(line.strip()) if len(line) - len(line.lstrip()) == outermost else None
         if entry:
             names = [name.strip() for name in entry[1].split(",")]
@@ -77,30 +73,21 @@ def _read_parameter_descriptions(lines: list[str], pattern: re.Pattern[str]) -> 
 def replace_typed_dicts(hint: Any) -> Any:
     """Replace each TypedDict inside a type by an equal TypedDict of typing_extensions."""
     if typing.is_typeddict(hint):
-        return _rebuild_with_typing_extensions(hint)
+        fields = {}
+        for name, kind in typing.get_type_hints(hint, include_extras=False).items():
+            is_required = name in hint.__required_keys__
+            qualifier = typing_extensions.Required if is_required else typing_extensions.NotRequired
+            fields[name] = qualifier[replace_typed_dicts(kind)]
+        return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator, unused-ignore]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is None or not any(map(_has_typed_dict, inner)):
+    changed = tuple(map(replace_typed_dicts, inner))
+    if changed == inner:
         return hint
     if origin is Annotated:
-        return Annotated[(replace_typed_dicts(inner[0]), *inner[1:])]
-    changed = tuple(map(replace_typed_dicts, inner))
+        return Annotated[changed]
     if origin in (Union, types.UnionType):
         return reduce(or_, changed)
     return origin[changed]
-
-
-def _has_typed_dict(hint: Any) -> bool:
-    return typing.is_typeddict(hint) or any(map(_has_typed_dict, typing.get_args(hint)))
-
-
-def _rebuild_with_typing_extensions(typed_dict: Any) -> Any:
-    fields = {
-        name: (typing_extensions.Required if name in typed_dict.__required_keys__ else typing_extensions.NotRequired)[
-            replace_typed_dicts(kind)
-        ]
-        for name, kind in typing.get_type_hints(typed_dict, include_extras=False).items()
-    }
-    return typing_extensions.TypedDict(typed_dict.__name__, fields)  # type: ignore[operator, unused-ignore]
 
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -108,13 +95,24 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type
 
 def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the JSON schema of a function's parameters, and pydantic's adapters of those whose types JSON lacks."""
-    hints, adapters, definitions = _resolve_parameter_types(function), dict[str, Any](), dict[str, Any]()
-    properties: dict[str, Any] = {}
-    parameters = _list_named_parameters(function)
+    # Leave out the return type: the model does not see it, and it may be imported only for type checkers.
+    annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+    bare = types.SimpleNamespace(__annotations__=annotations)
+    try:
+        hints = typing.get_type_hints(bare, function.__globals__, include_extras=True)
+    except NameError as error:
+        message = f"tool {function.__name__!r}: {error}; types of tools must be importable at run time"
+        raise SettingsError(message) from error
+    parameters = list(inspect.signature(function).parameters.values())
+    if parameters and parameters[0].name == "self":
+        del parameters[0]
+    adapters, definitions, properties = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     for parameter in parameters:
-        label = f"tool {function.__name__!r}: {parameter.name!r}"
+        label = f"tool {function.__name__!r}: parameter {parameter.name!r}"
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise SettingsError(f"{label} cannot be given by name")
         if parameter.name not in hints:
-            raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} has no type")
+            raise SettingsError(f"{label} has no type")
         # If a parameter's default is None, its schema does not allow null, because the model may leave it out.
         schema = _make_simple_schema(hints[parameter.name], may_be_null=parameter.default is not None)
         if schema is None:
@@ -129,27 +127,6 @@ def read_signature(function: Callable[..., Any], about: Mapping[str, str]) -> tu
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     schema = {"type": "object", "properties": properties, "required": required}
     return {**schema, **({"$defs": definitions} if definitions else {})}, adapters
-
-
-def _resolve_parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
-    # Leave out the return type: the model does not see it, and it may be imported only for type checkers.
-    annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
-    bare = types.SimpleNamespace(__annotations__=annotations)
-    try:
-        return typing.get_type_hints(bare, function.__globals__, include_extras=True)
-    except NameError as error:
-        message = f"tool {function.__name__!r}: {error}; types of tools must be importable at run time"
-        raise SettingsError(message) from error
-
-
-def _list_named_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    parameters = list(inspect.signature(function).parameters.values())
-    if parameters and parameters[0].name == "self":
-        del parameters[0]
-    for parameter in parameters:
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise SettingsError(f"tool {function.__name__!r}: parameter {parameter.name!r} cannot be given by name")
-    return parameters
 
 
 def _make_simple_schema(hint: Any, *, may_be_null: bool = True) -> dict[str, Any] | None:
@@ -222,18 +199,13 @@ class PythonFunction:
                 raise ToolFailure(f"parameter {name!r}: {error}") from error
         try:
             async with asyncio.timeout(self.seconds) as limit:
-                return await self._call_function(own)
+                return await call_maybe_async(self.function, **own)
+        except (EvalsuiteError, GeneratorExit):
+            raise
         except TimeoutError as error:
             if limit.expired():
                 raise ToolFailure(f"no answer within {self.seconds:g} s") from None
             raise ToolFailure(describe_error(error)) from error
-
-    async def _call_function(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the function's result; convert the exceptions that it raises to ToolFailure."""
-        try:
-            return await call_maybe_async(self.function, **arguments)
-        except (EvalsuiteError, TimeoutError, GeneratorExit):
-            raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
