@@ -168,35 +168,24 @@ def convert_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> C
         for name in required
         if name not in checked
     ]
-    faults += [
-        fault for name, value in checked.items() for fault in _find_type_faults(document, name, value, schemas[name])
-    ]
+    for name, value in checked.items():
+        violations = _list_violations(document, value, document.whole(schemas[name]))
+        violations.sort(key=lambda error: (list(map(str, error.absolute_path)), error.message))
+        label = f"parameter {shorten_to_beginning(name, LONGEST_NAME)!r}"
+        faults += [_make_type_fault(label, error) for error in violations]
     if not faults:
-        faults += _find_combination_faults(document, checked)
+        # Rules about several arguments together, such as `oneOf`, `anyOf` and `dependentRequired`.
+        alone = {"type", "properties", "required", "additionalProperties"}
+        together = {key: value for key, value in document.parameters.items() if key not in alone}
+        violations = _list_violations(document, checked, together)
+        faults += [_make_type_fault("the parameters together", error) for error in violations]
     if any("\\" in name for name in unknown):
         faults.append(CallFault("escaped_name", "names are written without backslashes"))
     return checked, tuple(faults)
 
 
-def _find_type_faults(document: ToolDocument, name: str, value: Any, schema: Mapping[str, Any]) -> list[CallFault]:
-    errors = _list_violations(document, value, document.whole(schema))
-    return [
-        CallFault(
-            "wrong_type",
-            f"parameter {shorten_to_beginning(name, LONGEST_NAME)!r}: {shorten_line(error.message, LONGEST_FAULT)}",
-        )
-        for error in sorted(errors, key=lambda error: (list(map(str, error.absolute_path)), error.message))
-    ]
-
-
-def _find_combination_faults(document: ToolDocument, arguments: Mapping[str, Any]) -> list[CallFault]:
-    """List violations of rules about several arguments together, such as `oneOf`, `anyOf` and `dependentRequired`."""
-    alone = {"type", "properties", "required", "additionalProperties"}
-    together = {key: value for key, value in document.parameters.items() if key not in alone}
-    return [
-        CallFault("wrong_type", f"the parameters together: {shorten_line(error.message, LONGEST_FAULT)}")
-        for error in _list_violations(document, dict(arguments), together)
-    ]
+def _make_type_fault(label: str, error: ValidationError) -> CallFault:
+    return CallFault("wrong_type", f"{label}: {shorten_line(error.message, LONGEST_FAULT)}")
 
 
 def _list_violations(document: ToolDocument, value: Any, schema: Mapping[str, Any]) -> list[ValidationError]:

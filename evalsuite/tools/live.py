@@ -126,9 +126,17 @@ class LiveExecutor:
         failures = {}
         for bwrap in tiers.find_bubblewrap():
             output, error_output = self._run_process(make_sandbox_command(bwrap, self.library.folder), call)
-            if output.startswith(_STARTED):
-                return _read_driver_answer(output.removeprefix(_STARTED), error_output)
-            failures[bwrap] = error_output.strip()[-500:]
+            error_output = error_output.strip()[-500:]
+            if not output.startswith(_STARTED):
+                failures[bwrap] = error_output
+                continue
+            if len(output) >= MAX_OUTPUT:
+                raise ToolFailure(f"the tool returned more than {MAX_OUTPUT} bytes")
+            try:
+                answer = json.loads(output.removeprefix(_STARTED))
+            except (ValueError, RecursionError):
+                raise ToolFailure(f"the tool ended without an answer: {error_output}") from None
+            return answer if isinstance(answer, dict) else {}
         raise SandboxUnavailable(explain_failures(failures))
 
     def _run_process(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
@@ -158,16 +166,6 @@ def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
     setup = f"import sys; sys.path += {list(get_own_environment().packages)!r}\n"
     driver = DRIVER.read_text("utf-8").replace("from __future__ import annotations\n", "")
     return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", setup + driver]
-
-
-def _read_driver_answer(line: bytes, error_output: str) -> dict[str, Any]:
-    if len(line) + len(_STARTED) >= MAX_OUTPUT:
-        raise ToolFailure(f"the tool returned more than {MAX_OUTPUT} bytes")
-    try:
-        answer = json.loads(line)
-    except (ValueError, RecursionError):
-        raise ToolFailure(f"the tool ended without an answer: {error_output.strip()[-500:]}") from None
-    return answer if isinstance(answer, dict) else {}
 
 
 def _read_beginning(file: IO[bytes]) -> bytes:

@@ -75,14 +75,22 @@ class _McpConnection:
     async def _hold_session_open(self, ready: asyncio.Future[Any]) -> None:
         """Open the session, and set it as the future's result; when `close` is called, close the session."""
         try:
-            from mcp import ClientSession
+            from mcp import ClientSession, StdioServerParameters
+            from mcp.client.stdio import get_default_environment, stdio_client
+            from mcp.client.streamable_http import streamable_http_client
         except ImportError as error:
             ready.set_exception(SettingsError(f"McpServer needs the package `mcp`: install evalsuite[mcp] ({error})"))
             return
+        server = self._server
         try:
-            async with AsyncExitStack() as stack:
-                streams = await stack.enter_async_context(self._open_transport())
-                session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
+            transport: Any
+            if server.url:
+                transport = streamable_http_client(server.url)
+            else:
+                env = {**get_default_environment(), **server.env}
+                program, *arguments = server.command
+                transport = stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
+            async with transport as streams, ClientSession(streams[0], streams[1]) as session:
                 await session.initialize()
                 ready.set_result(session)
                 await self._end.wait()
@@ -91,47 +99,32 @@ class _McpConnection:
             while isinstance(cause, ExceptionGroup):  # An ExceptionGroup's message does not name the cause.
                 cause = cause.exceptions[0]
             if not ready.done():
-                ready.set_exception(
-                    ToolError(f"the MCP server {self._server.name} cannot be reached: {describe_error(cause)}")
-                )
-
-    def _open_transport(self) -> Any:
-        if self._server.url:
-            from mcp.client.streamable_http import streamable_http_client
-
-            return streamable_http_client(self._server.url)
-        from mcp import StdioServerParameters
-        from mcp.client.stdio import get_default_environment, stdio_client
-
-        program, *arguments = self._server.command
-        env = {**get_default_environment(), **self._server.env}
-        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env))
+                message = f"the MCP server {server.name} cannot be reached: {describe_error(cause)}"
+                ready.set_exception(ToolError(message))
 
     async def list_tools(self) -> dict[str, Any]:
         try:
             async with asyncio.timeout(LONGEST_START):
-                plain = await self._read_all_pages(await self.open_session())
+                session = await self.open_session()
+                from mcp.types import PaginatedRequestParams
+
+                page = await session.list_tools()
+                tools = list(page.tools)
+                while page.next_cursor:
+                    page = await session.list_tools(params=PaginatedRequestParams(cursor=page.next_cursor))
+                    tools += page.tools
         except EvalsuiteError:
             raise
         except Exception as error:
             why = f"no answer within {LONGEST_START:g} s" if isinstance(error, TimeoutError) else describe_error(error)
             raise ToolError(f"the MCP server {self._server.name} does not list its tools: {why}") from error
-        tools = [
-            {"name": tool["name"], "description": tool.get("description") or "", "parameters": tool["inputSchema"]}
-            for tool in plain
-        ]
-        return {"tools": tools}
-
-    @staticmethod
-    async def _read_all_pages(session: Any) -> list[dict[str, Any]]:
-        from mcp.types import PaginatedRequestParams
-
-        page = await session.list_tools()
-        tools = list(page.tools)
-        while page.next_cursor:
-            page = await session.list_tools(params=PaginatedRequestParams(cursor=page.next_cursor))
-            tools += page.tools
-        return [tool.model_dump(mode="json", by_alias=True) for tool in tools]
+        plain = [tool.model_dump(mode="json", by_alias=True) for tool in tools]
+        return {
+            "tools": [
+                {"name": tool["name"], "description": tool.get("description") or "", "parameters": tool["inputSchema"]}
+                for tool in plain
+            ]
+        }
 
     async def require_server(self, error: Exception) -> None:
         """Check by a ping whether the server still answers after this error of a call; if not, raise ToolError."""

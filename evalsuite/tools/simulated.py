@@ -309,34 +309,6 @@ class Recording:
             raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
         return calls
 
-    def find_reply(self, request: str, question: str) -> str:
-        """Find the user's first recorded reply to a question about a request."""
-        key = _make_call_key(request, {"question": question})
-        if key not in self.calls.replies:
-            raise self.make_missing_error(f"the question {question!r}")
-        return self.calls.replies[key]
-
-    def find_result(self, request: str, earlier_calls: Sequence[str], key: str) -> CallResult:
-        """Find the recorded result of a call, given the earlier calls of its episode.
-
-        Prefer the result from an episode with the same request and the same earlier calls. Without such an episode, a
-        result is used only if all equal calls in the run had the same result.
-        """
-        at = len(earlier_calls)
-        for episode in self.calls.episodes.get(request, ()):
-            if [made for made, _ in episode[: at + 1]] == [*earlier_calls, key]:
-                return episode[at][1]
-        results = self.calls.results.get(key, [])
-        if not results:
-            raise self.make_missing_error(f"the call {key}")
-        if len(set(results)) > 1:
-            raise ToolError(
-                f"the recording {self.run} holds {len(set(results))} different results of the call "
-                f"{shorten_to_beginning(key, LONGEST_CALL)}, which depend on what went before, and no episode of this "
-                "request that began with the same calls; run the tools themselves"
-            )
-        return results[0]
-
     def make_missing_error(self, missing: str) -> ToolError:
         return ToolError(
             f"the recording {self.run} does not hold {shorten_to_beginning(missing, LONGEST_CALL)}; record it in a run "
@@ -346,7 +318,11 @@ class Recording:
 
 @dataclass(slots=True)
 class RecordedExecutor:
-    """Answers the calls of one episode with recorded results."""
+    """Answers the calls of one episode with recorded results.
+
+    Prefer the result from an episode with the same request and the same earlier calls. Without such an episode, a
+    result is used only if all equal calls in the run had the same result.
+    """
 
     recording: Recording  # The recording of an earlier run.
     request: str  # The request: the input of the episode's sample.
@@ -355,8 +331,24 @@ class RecordedExecutor:
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
         key = _make_call_key(document.origin, document.name, dict(arguments))
-        observation, failed = self.recording.find_result(self.request, self._made, key)
+        recorded, at = self.recording.calls, len(self._made)
         self._made.append(key)
+        results = [
+            episode[at][1]
+            for episode in recorded.episodes.get(self.request, ())
+            if [made for made, _ in episode[: at + 1]] == self._made
+        ]
+        if not results:
+            results = recorded.results.get(key, [])
+            if not results:
+                raise self.recording.make_missing_error(f"the call {key}")
+            if len(set(results)) > 1:
+                raise ToolError(
+                    f"the recording {self.recording.run} holds {len(set(results))} different results of the call "
+                    f"{shorten_to_beginning(key, LONGEST_CALL)}, which depend on what went before, and no episode of "
+                    "this request that began with the same calls; run the tools themselves"
+                )
+        observation, failed = results[0]
         if failed:
             raise ToolFailure(observation.removeprefix(_FAILED))
         return observation
@@ -370,7 +362,10 @@ class RecordedUser:
     kind: str = "recorded"
 
     async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
-        return self.recording.find_reply(str(sample.input), question)
+        replies, key = self.recording.calls.replies, _make_call_key(str(sample.input), {"question": question})
+        if key not in replies:
+            raise self.recording.make_missing_error(f"the question {question!r}")
+        return replies[key]
 
 
 @dataclass(frozen=True, slots=True)

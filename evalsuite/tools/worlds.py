@@ -253,33 +253,30 @@ class EpisodeWorld:
             ]
         for faulty, _ in self.world.faults:
             self.world.require_tool(faulty, [tool.document.name for tool in tools])
-        return list(map(self._inject_faults, tools))
-
-    def _inject_faults(self, tool: Tool) -> Tool:
-        faults = {at: fault for (name, at), fault in self.world.faults.items() if name == tool.document.name}
-        return Tool(tool.document, FaultyExecutor(tool.executor, faults, self.effects)) if faults else tool
+        for place, tool in enumerate(tools):
+            faults = {at: fault for (name, at), fault in self.world.faults.items() if name == tool.document.name}
+            if faults:
+                tools[place] = Tool(tool.document, FaultyExecutor(tool.executor, faults, self.effects))
+        return tools
 
     async def _make_world_object(self) -> Any:
-        world = await self._enter_world_context(await call_maybe_async(self.world.make, self.sample))
+        world = await call_maybe_async(self.world.make, self.sample)
+        if hasattr(world, "__aenter__"):
+            world = await self.stack.enter_async_context(world)
+        elif hasattr(world, "__enter__"):
+            world = self.stack.enter_context(world)
+        else:
+            for name in ("aclose", "close"):
+                close = getattr(world, name, None)
+                if callable(close) and not isinstance(close, Tool):
+                    self.stack.push_async_callback(call_maybe_async, close)
+                    break
         if self.world.prepare is not None:
             await self.world.prepare(world, self.sample)
         if self.effects.has_journal and self._has_state_method(type(world)):
             state = await self._read_state(world)
             if len(convert_to_text(state)) >= LARGE_STATE:
                 self._initial = compress_state(state)
-        return world
-
-    async def _enter_world_context(self, world: Any) -> Any:
-        """Enter the object if it is a context manager; otherwise, call `aclose` or `close` when the episode ends."""
-        if hasattr(world, "__aenter__"):
-            return await self.stack.enter_async_context(world)
-        if hasattr(world, "__enter__"):
-            return self.stack.enter_context(world)
-        for name in ("aclose", "close"):
-            close = getattr(world, name, None)
-            if callable(close) and not isinstance(close, Tool):
-                self.stack.push_async_callback(call_maybe_async, close)
-                break
         return world
 
     async def get_world_object(self) -> Any:
@@ -317,18 +314,18 @@ class EpisodeWorld:
         """Return what the world's method `state()` returns after the episode; None if it has no such method."""
         if not self._has_state_method(self.world.make if isinstance(self.world.make, type) else type(self._made)):
             return None
-        kept = await self.effects.run_tool_once(self.STATE, {}, self._encode_final_state)
+
+        async def encode_state() -> dict[str, Any]:
+            state = await self._read_state(await self.get_world_object())
+            if self._initial is None:
+                return {"state": state}
+            return {"initial": self._initial, "changes": list(list_changes(decompress_state(self._initial), state))}
+
+        kept = await self.effects.run_tool_once(self.STATE, {}, encode_state)
         if "state" in kept:
             return kept["state"]
         self.changes = kept["changes"]
         return apply_changes(decompress_state(kept["initial"]), kept["changes"])
-
-    async def _encode_final_state(self) -> dict[str, Any]:
-        """Return the final state or, if the state is large, its changes, in the format of the journal."""
-        state = await self._read_state(await self.get_world_object())
-        if self._initial is None:
-            return {"state": state}
-        return {"initial": self._initial, "changes": list(list_changes(decompress_state(self._initial), state))}
 
     @staticmethod
     def _has_state_method(world_class: type) -> bool:
