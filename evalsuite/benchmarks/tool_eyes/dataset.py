@@ -90,6 +90,11 @@ def combine_capabilities(
     return {**capabilities, **known, "intent_comprehension": Score(intent, log=log), OVERALL: overall}
 
 
+def list_judge_log(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """Join the logs of a judge's questions, in the order of the questions' names."""
+    return [{"speaker": f"judge of {name}", **entry} for name in sorted(logs) for entry in logs[name]]
+
+
 Executors = Literal["python", "simulated", "recorded", "live"]
 
 

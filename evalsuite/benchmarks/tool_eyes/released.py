@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import read_text
-from evalsuite.benchmarks.tool_eyes.dataset import Step, combine_capabilities, is_finished, read_steps
+from evalsuite.benchmarks.tool_eyes.dataset import Step, combine_capabilities, is_finished, list_judge_log, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
 from evalsuite.solvers.episode import Call, ParsedTurn
@@ -352,72 +352,54 @@ async def judge_capabilities(
     sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
 ) -> dict[str, float | Score]:
     """Return the capabilities that the judge scores, their parts, and `overall`; an unreadable score counts as 0."""
-    questions = _JudgeQuestioner(sample, transcript, judge, prompts)
-    thoughts = [step.thought for step in questions.steps]
-    intent, validity, integrity, quality, *matches = await asyncio.gather(
-        questions.ask_for_score("intent", thought_chain=questions.format_thoughts(replies=True)),
-        questions.ask_for_score("validity", thought_chain=questions.format_thoughts()),
-        questions.ask_for_score("integrity", thought_chain=questions.format_thoughts()),
-        questions.ask_for_score("quality", response=questions.answer),
-        *(
-            questions.ask_for_score("match", f" {number}", thought=thought, tool=tool)
-            for number, (thought, tool) in enumerate(zip(thoughts, questions.tools, strict=True), 1)
-        ),
-    )
-    rules = compute_rule_scores(sample, transcript)
-    # As in the released evaluator, leave out malformed turns other than the last turn.
-    last = len(matches) - 1
-    counted = [match for at, match in enumerate(matches) if questions.steps[at].is_well_formed or at == last]
-    match = sum(counted) / len(counted)
-    parts = {"intent": intent, "validity": validity, "integrity": integrity, "match": match, "quality": quality}
-    return combine_capabilities(parts, rules["reality"] * match, rules["format_alignment"], questions.list_judge_log())
+    steps = read_steps(transcript)
+    written = [message.content for message in transcript.messages if message.role == "assistant"]
+    if not is_finished(transcript):
+        # As in the released evaluator, the questions also show the turn that the released runner adds.
+        written.append(prompts.given_up)
+        steps.append(Step(split_message(prompts.given_up).thought, "added", ()))
+    chain = _format_thoughts(steps)
+    questions: dict[str, dict[str, str]] = {
+        "intent": {"thought_chain": _format_thoughts(steps, prompts.reminder)},
+        "validity": {"thought_chain": chain},
+        "integrity": {"thought_chain": chain},
+        "quality": {"response": read_shown_answer(split_message(written[-1]).input)},
+    }
+    for number, (step, text) in enumerate(zip(steps, written, strict=True), 1):
+        questions[f"match {number}"] = {"thought": step.thought, "tool": split_message(text).action}
+    documents, logs = json.dumps(sample.metadata["documents"]), dict[str, list[Mapping[str, Any]]]()
 
-
-class _JudgeQuestioner:
-    """Sends the authors' questions about one episode to the judge, and stores the judge's answers.
-
-    If an episode is unfinished, the questions also show the turn that the released runner adds.
-    """
-
-    def __init__(self, sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts) -> None:
-        self.judge, self.prompts = judge, prompts
-        self.common = {"document": json.dumps(sample.metadata["documents"]), "query": str(sample.input)}
-        written = [message.content for message in transcript.messages if message.role == "assistant"]
-        self.steps = read_steps(transcript)
-        if not is_finished(transcript):
-            added = split_message(prompts.given_up)
-            written.append(prompts.given_up)
-            self.steps.append(Step(added.thought, "added", ()))
-        self.answer = read_shown_answer(split_message(written[-1]).input)
-        self.tools = [split_message(text).action for text in written]
-        self.answers: dict[str, list[Mapping[str, Any]]] = {}
-
-    async def ask_for_score(self, criterion: str, suffix: str = "", **values: str) -> float:
-        """Request a score in [0, 1]; an unreadable answer counts as 0."""
-        question = self.prompts.questions[criterion]
-        message = Message("user", question.fill_template({**self.common, **values}))
-        completion = await self.judge.chat([Message("system", question.system), message], **JUDGE_PARAMETERS)
-        self.answers[criterion + suffix] = [
-            {"role": "user", "content": message.content.replace(self.common["document"], "(the tools' documents)")},
+    async def ask_for_score(name: str, values: Mapping[str, str]) -> float:
+        question = prompts.questions[name.partition(" ")[0]]
+        prompt = question.fill_template({"document": documents, "query": str(sample.input), **values})
+        completion = await judge.chat([Message("system", question.system), Message("user", prompt)], **JUDGE_PARAMETERS)
+        logs[name] = [
+            {"role": "user", "content": prompt.replace(documents, "(the tools' documents)")},
             {"role": "assistant", "content": completion.text},
         ]
         return read_score(completion.text)
 
-    def format_thoughts(self, *, replies: bool = False) -> str:
-        """Write the thoughts by turn as one text; if `replies` is true, also write the user's messages between them."""
-        lines = []
-        for number, step in enumerate(self.steps, 1):
-            lines.append(f"Turn {number}:\n{step.thought}")
-            if replies and step.fault == "unparseable":
-                lines.append(f"User request:\n{self.prompts.reminder}")
-            if replies:
-                lines += [
-                    f"User request:\n{call['observation']}" for call in step.calls if call["tool"] == ASK_TO_USER.name
-                ]
-        return "\n\n".join(lines)
+    scores = await asyncio.gather(*(ask_for_score(*question) for question in questions.items()))
+    intent, validity, integrity, quality, *matches = scores
+    rules = compute_rule_scores(sample, transcript)
+    # As in the released evaluator, leave out malformed turns other than the last turn.
+    last = len(matches) - 1
+    counted = [match for at, match in enumerate(matches) if steps[at].is_well_formed or at == last]
+    match = sum(counted) / len(counted)
+    parts = {"intent": intent, "validity": validity, "integrity": integrity, "match": match, "quality": quality}
+    return combine_capabilities(parts, rules["reality"] * match, rules["format_alignment"], list_judge_log(logs))
 
-    def list_judge_log(self) -> list[Mapping[str, Any]]:
-        return [{"speaker": f"judge of {name}", **line} for name in sorted(self.answers) for line in self.answers[name]]
+
+def _format_thoughts(steps: Sequence[Step], reminder: str | None = None) -> str:
+    """Write the thoughts by turn as one text; with the reminder, also write the user's messages between them."""
+    lines = []
+    for number, step in enumerate(steps, 1):
+        lines.append(f"Turn {number}:\n{step.thought}")
+        if reminder is not None:
+            replies = [call["observation"] for call in step.calls if call["tool"] == ASK_TO_USER.name]
+            said = [reminder, *replies] if step.fault == "unparseable" else replies
+            lines += [f"User request:\n{text}" for text in said]
+    return "\n\n".join(lines)
 
 
 def read_score(text: str) -> float:

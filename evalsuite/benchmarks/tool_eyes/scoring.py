@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     combine_capabilities,
     is_finished,
     is_real_call,
+    list_judge_log,
     read_steps,
 )
 from evalsuite.core.errors import JudgeError
@@ -99,121 +99,91 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
     demand thoughts, calls without a thought are not judged. Without a valid turn, `match` is missing. In an unfinished
     episode, `quality` is missing.
     """
-    questions = _EpisodeJudgeQuestioner(sample, transcript, judge)
-    chain = questions.list_thoughts_and_calls(questions.steps)
-    intent, validity, integrity, (match, selection), quality = await asyncio.gather(
-        questions.ask_for_score("intent", chain),
-        questions.ask_for_score("validity", chain),
-        questions.ask_for_score("integrity", chain),
-        questions.average_match_and_selection(),
-        questions.ask_for_answer_quality(transcript),
-    )
-    if questions.problems:
-        raise JudgeError(questions.problems[min(questions.problems)], questions.list_judge_log())
-    parts = {"intent": intent, "validity": validity, "integrity": integrity, "match": match, "quality": quality}
-    alignment = compute_rule_scores(sample, transcript)["format_alignment"]
-    return combine_capabilities(parts, selection, alignment, questions.list_judge_log())
+    documents, steps = sample.metadata["documents"], read_steps(transcript)
+    native = sample.tags["mode"] == "functions"  # In this mode, a call needs no thought.
+    answers: dict[str, float] = {}
+    logs: dict[str, Sequence[Mapping[str, Any]]] = {}
+    problems: dict[str, str] = {}
 
-
-class _EpisodeJudgeQuestioner:
-    """Sends the questions about one episode to the judge, and stores the questions and answers."""
-
-    def __init__(self, sample: Sample, transcript: Transcript, judge: Model) -> None:
-        self.documents: Sequence[Mapping[str, Any]] = sample.metadata["documents"]
-        self.request = str(sample.input)
-        self.steps, self.judge = read_steps(transcript), judge
-        # In the mode `functions`, a call needs no thought.
-        self.native = sample.tags["mode"] == "functions"
-        self.logs: dict[str, Sequence[Mapping[str, Any]]] = {}
-        self.problems: dict[str, str] = {}
-
-    async def ask_for_score(self, criterion: str, sections: Sequence[Part], name: str = "") -> float:
-        """Request a score in [0.1, 1] from the judge; if no answer can be read, record the problem and return NaN."""
-        prompt = make_judge_prompt(criterion, self.documents, self.request, sections, native=self.native)
-        name = name or criterion
+    async def ask(name: str, criterion: str, sections: Sequence[Part]) -> None:
+        prompt = make_judge_prompt(criterion, documents, str(sample.input), sections, native=native)
         try:
-            judgement = await ask_until_parsed(self.judge, prompt, parse_score, **JUDGE_PARAMETERS)
+            judgement = await ask_until_parsed(judge, prompt, parse_score, **JUDGE_PARAMETERS)
+            answers[name], logs[name] = judgement.value, judgement.log
         except JudgeError as error:
             # Do not raise the error yet, because the answers to the other questions are already paid for.
-            self.logs[name], self.problems[name] = error.log, f"{name}: {error}"
-            return math.nan
-        self.logs[name] = judgement.log
-        return judgement.value
+            logs[name], problems[name] = error.log, f"{name}: {error}"
 
-    async def ask_for_answer_quality(self, transcript: Transcript) -> float | None:
-        if not is_finished(transcript):
-            return None
-        results = [
-            part
-            for number, step in enumerate(self.steps, 1)
-            for part in self.list_turn_results(number, step)
-            if step.is_well_formed
-        ]
-        return await self.ask_for_score("quality", [*results, ("answer", transcript.answer)])
+    await asyncio.gather(*(ask(*question) for question in _list_questions(steps, transcript, native=native)))
+    log = [
+        {**entry, "content": _shorten_logged_prompt(entry["content"], documents, steps)}
+        for entry in list_judge_log(logs)
+    ]
+    if problems:
+        raise JudgeError(problems[min(problems)], log)
+    turns = []
+    for number, step in enumerate(steps, 1):
+        if step.is_well_formed:
+            matches = [answers.get(f"match {number}.{at}", NO_THOUGHT) for at in range(1, len(step.calls) + 1)]
+            products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
+            turns.append([sum(values) / max(1, len(values)) for values in (matches, products)])
+    match, selection = (sum(column) / len(turns) for column in zip(*turns, strict=True)) if turns else (None, 0.0)
+    parts = {name: answers.get(name) for name in ("intent", "validity", "integrity", "match", "quality")}
+    alignment = compute_rule_scores(sample, transcript)["format_alignment"]
+    return combine_capabilities({**parts, "match": match}, selection, alignment, log)
 
-    async def average_match_and_selection(self) -> tuple[float | None, float]:
-        """Return the means of match and tool selection over the valid turns; (None, 0) if no turn is valid."""
-        valid = [(number, step) for number, step in enumerate(self.steps, 1) if step.is_well_formed]
-        turns = await asyncio.gather(*(self.average_turn_scores(number, step) for number, step in valid))
-        if not turns:
-            return None, 0.0
-        matches, products = zip(*turns, strict=True)
-        return sum(matches) / len(turns), sum(products) / len(turns)
 
-    async def average_turn_scores(self, number: int, step: Step) -> tuple[float, float]:
-        """Return the mean `match` of a turn's calls, then the mean with 0 for every call that is not real."""
-        matches = [await self.judge_match(number, call_number, step) for call_number in range(1, len(step.calls) + 1)]
-        products = [match if is_real_call(call) else 0.0 for match, call in zip(matches, step.calls, strict=True)]
-        count = max(1, len(matches))
-        return sum(matches) / count, sum(products) / count
+def _list_questions(
+    steps: Sequence[Step], transcript: Transcript, *, native: bool
+) -> Iterator[tuple[str, str, Sequence[Part]]]:
+    """Yield the name of each question to the judge, its criterion, and the parts of the episode that it shows."""
+    for criterion in ("intent", "validity", "integrity"):
+        yield criterion, criterion, _list_thoughts_and_calls(steps, native=native)
+    for number, step in enumerate(steps, 1):
+        for at, call in enumerate(step.calls if step.is_well_formed else (), 1):
+            tool = ("tool", _format_call(call))
+            if step.thought:
+                yield f"match {number}.{at}", "match", [("thought", step.thought), tool]
+            elif native:
+                before = _list_thoughts_and_calls(steps[: number - 1], native=native)
+                yield f"match {number}.{at}", "match_call", [*before, tool]
+    if is_finished(transcript):
+        valid = [(number, step) for number, step in enumerate(steps, 1) if step.is_well_formed]
+        results = [part for number, step in valid for part in _list_turn_results(number, step)]
+        yield "quality", "quality", [*results, ("answer", transcript.answer)]
 
-    async def judge_match(self, number: int, call_number: int, step: Step) -> float:
-        """Let the judge score how well a call fits the turn's thought or, without a thought, the episode so far."""
-        tool, name = ("tool", _format_call(step.calls[call_number - 1])), f"match {number}.{call_number}"
-        if step.thought:
-            return await self.ask_for_score("match", [("thought", step.thought), tool], name)
-        if not self.native:
-            return NO_THOUGHT
-        return await self.ask_for_score(
-            "match_call", [*self.list_thoughts_and_calls(self.steps[: number - 1]), tool], name
-        )
 
-    def list_thoughts_and_calls(self, steps: Sequence[Step]) -> list[Part]:
-        """List each thought with its calls and their results."""
-        sections: list[Part] = []
-        for number, step in enumerate(steps, 1):
-            if step.thought or not self.native:
-                sections.append((f"thought {number}", step.thought or "(no thought was written)"))
-            sections += self.list_turn_results(number, step)
-        return sections
+def _list_thoughts_and_calls(steps: Sequence[Step], *, native: bool) -> list[Part]:
+    """List each thought with its calls and their results."""
+    sections: list[Part] = []
+    for number, step in enumerate(steps, 1):
+        if step.thought or not native:
+            sections.append((f"thought {number}", step.thought or "(no thought was written)"))
+        sections += _list_turn_results(number, step)
+    return sections
 
-    def list_turn_results(self, number: int, step: Step) -> list[Part]:
-        """List a turn's calls, each with the tool's result or the user's reply."""
-        sections: list[Part] = [] if step.is_well_formed else [(f"call {number}", NOT_RUN)]
+
+def _list_turn_results(number: int, step: Step) -> list[Part]:
+    """List a turn's calls, each with the tool's result or the user's reply."""
+    sections: list[Part] = [] if step.is_well_formed else [(f"call {number}", NOT_RUN)]
+    for at, call in enumerate(step.calls, 1):
+        if call["tool"] == "finish" and not call["failed"]:
+            continue
+        place = f"{number}.{at}"
+        came = "said by the user" if call["tool"] == "ask_to_user" else f"result {place}"
+        sections += [(f"call {place}", _format_call(call)), (came, str(call["observation"]))]
+    return sections
+
+
+def _shorten_logged_prompt(text: str, documents: Sequence[Mapping[str, Any]], steps: Sequence[Step]) -> str:
+    """Replace the documents and long results in a judge's question or answer by short notes."""
+    text = text.replace(encode_documents(documents), f"(documents of {len(documents)} tools)")
+    for number, step in enumerate(steps, 1):
         for at, call in enumerate(step.calls, 1):
-            if call["tool"] == "finish" and not call["failed"]:
-                continue
-            place = f"{number}.{at}"
-            came = "said by the user" if call["tool"] == "ask_to_user" else f"result {place}"
-            sections += [(f"call {place}", _format_call(call)), (came, str(call["observation"]))]
-        return sections
-
-    def list_judge_log(self) -> list[Mapping[str, Any]]:
-        """List the judge's questions and answers by question name; placeholders replace documents and long results."""
-        return [
-            {"speaker": f"judge of {name}", **entry, "content": self.shorten_logged_prompt(entry["content"])}
-            for name in sorted(self.logs)
-            for entry in self.logs[name]
-        ]
-
-    def shorten_logged_prompt(self, text: str) -> str:
-        text = text.replace(encode_documents(self.documents), f"(documents of {len(self.documents)} tools)")
-        for number, step in enumerate(self.steps, 1):
-            for at, call in enumerate(step.calls, 1):
-                observation = str(call["observation"]).strip()
-                if len(observation) > LONGEST_IN_LOG:
-                    text = text.replace(observation, f"(result {number}.{at}, {len(observation)} characters)")
-        return text
+            observation = str(call["observation"]).strip()
+            if len(observation) > LONGEST_IN_LOG:
+                text = text.replace(observation, f"(result {number}.{at}, {len(observation)} characters)")
+    return text
 
 
 def _format_call(call: Mapping[str, Any]) -> str:
