@@ -40,7 +40,8 @@ class ConversationSolver:
         async with open_tools(self.tools, sample, getattr(model, "effects", None)) as every:
             user, opened = self.user, every
             if isinstance(user, Persona) and user.tools:
-                user, opened = _open_persona_episode(user, sample, model, every)
+                rest = [tool for tool in every.tools if tool.document.name not in user.tools]
+                user, opened = PersonaEpisode(user, sample, model, every), dataclasses.replace(every, tools=rest)
             silent = dataclasses.replace(sample, input=())
             episode: Episode | ApplicationEpisode
             if isinstance(self.agent, ToolLoop):
@@ -74,7 +75,7 @@ class ConversationSolver:
             if not is_agents_turn:
                 line = await user.speak(sample, spoken, model)
                 if isinstance(user, PersonaEpisode):
-                    episode.events += user.take_call_events()
+                    episode.events += user.call_events
                 if line is None:
                     return "user"
                 spoken.append(("user", line))
@@ -93,39 +94,28 @@ class ConversationSolver:
 class PersonaEpisode:
     """A simulated user with tools: to write a message, its model runs turns with tools until it answers."""
 
-    def __init__(self, persona: Persona, episode: Episode) -> None:
-        self._persona, self._episode = persona, episode
-        self._heard = self._taken = 0
+    def __init__(self, persona: Persona, sample: Sample, model: Model, opened: EpisodeTools) -> None:
+        tools = {tool.document.name: tool for tool in opened.tools}
+        if unknown := [name for name in persona.tools if name not in tools]:
+            raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
+        params: Any = {"temperature": 0, "max_tokens": persona.max_tokens}
+        loop = tool_loop([], system=persona.write_role(sample), ending="text", max_turns=MAX_AGENT_TURNS, **params)
+        greeted = dataclasses.replace(sample, input=(GREETING,))
+        allowed = sample.metadata.get("user_tools")
+        own = [tools[name] for name in persona.tools if allowed is None or name in allowed]
+        offered = dataclasses.replace(opened, tools=own, worlds=[])
+        self._episode = Episode(loop, greeted, persona.find_simulating_model(model), offered)
+        self._persona, self._heard = persona, 0
+        self.call_events: list[Mapping[str, Any]] = []  # The user's tool calls before its last message.
 
     async def speak(self, sample: Sample, spoken: Sequence[tuple[str, str]], model: Model) -> str | None:  # noqa: ARG002 - the speakers' signature
         """Send all new messages to the model that plays the user, and return the message that it writes."""
         self._episode.messages += map(make_user_model_message, spoken[self._heard :])
-        self._heard = len(spoken) + 1
+        self._heard, known = len(spoken) + 1, len(self._episode.events)
         text = await self._episode.run_until_answer()
+        new = self._episode.events[known:]
+        self.call_events = [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
         return self._persona.parse_line(text or "", "it only used tools" if text is None else "an empty message")
-
-    def take_call_events(self) -> list[Mapping[str, Any]]:
-        """Return the user's tool calls since the last call of this method, as `user_call` events."""
-        new, self._taken = self._episode.events[self._taken :], len(self._episode.events)
-        return [{**event, "kind": "user_call"} for event in new if event["kind"] == "call"]
-
-
-def _open_persona_episode(
-    persona: Persona, sample: Sample, model: Model, episode_tools: EpisodeTools
-) -> tuple[PersonaEpisode, EpisodeTools]:
-    """Return the episode of a simulated user with tools, and the agent's tools, which are all other tools."""
-    tools = {tool.document.name: tool for tool in episode_tools.tools}
-    if unknown := [name for name in persona.tools if name not in tools]:
-        raise SettingsError(f"Persona(tools=...): the world has no tool {unknown[0]!r}; it has {', '.join(tools)}")
-    params: Any = {"temperature": 0, "max_tokens": persona.max_tokens}
-    loop = tool_loop([], system=persona.write_role(sample), ending="text", max_turns=MAX_AGENT_TURNS, **params)
-    greeted = dataclasses.replace(sample, input=(GREETING,))
-    allowed = sample.metadata.get("user_tools")
-    own = [tools[name] for name in persona.tools if allowed is None or name in allowed]
-    rest = [tool for name, tool in tools.items() if name not in persona.tools]
-    personas_tools = dataclasses.replace(episode_tools, tools=own, worlds=[])
-    episode = Episode(loop, greeted, persona.find_simulating_model(model), personas_tools)
-    return PersonaEpisode(persona, episode), dataclasses.replace(episode_tools, tools=rest)
 
 
 class ApplicationEpisode:

@@ -168,13 +168,9 @@ class Episode:
         for _ in range(self.loop.max_turns):
             self.turns += 1
             await self.run_turn()
-            if self.has_ended():
+            if self.malformed == self.loop.patience or self.find_limit() or self.answer is not None:
                 break
         return self.answer
-
-    def has_ended(self) -> bool:
-        """Tell whether the model has answered or a limit has ended the episode."""
-        return self.answer is not None or self.malformed == self.loop.patience or bool(self.find_limit())
 
     async def make_transcript(self) -> Transcript:
         """Make the episode's transcript; it contains the final states of the worlds."""
@@ -241,7 +237,7 @@ class Episode:
             return call.arguments, faults, "", text, True
         tool = self.registry[call.name]
         executor = tool.executor
-        if isinstance(executor, _FinishExecutor):
+        if executor.kind == "episode":
             answer = await executor.run_tool(tool.document, arguments, self.model)
             return arguments, faults, executor.kind, answer, False
         passed: Mapping[str, Any] = arguments
@@ -275,49 +271,37 @@ class Episode:
 
     async def run_tool(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool, and return its result in the form that the journal stores."""
-        async with getattr(tool.executor, "lock", contextlib.nullcontext()):
-            return await self.run_tool_in_time(tool, arguments)
-
-    async def run_tool_in_time(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        started, failed = time.monotonic(), False
-        limit = self.find_time_limit(tool)
-        try:
-            async with asyncio.timeout(limit) as clock:
-                text = convert_to_text(await tool.executor.run_tool(tool.document, arguments, self.model))
-        except ToolFailure as failure:
-            text, failed = f"Error: {failure}", True
-        except TimeoutError:
-            if not clock.expired():
-                raise
-            text, failed = f"Error: no answer within {limit:g} s", True
-        seconds = 0.0 if limit is None else time.monotonic() - started
+        executor, failed = tool.executor, False
+        async with getattr(executor, "lock", contextlib.nullcontext()):
+            started, limit = time.monotonic(), None
+            if getattr(executor, "timed", False):
+                rest = math.inf if self.loop.seconds is None else max(0.001, self.loop.seconds - self.tool_seconds)
+                limit = min(self.loop.tool_seconds, getattr(executor, "seconds", None) or math.inf, rest)
+            try:
+                async with asyncio.timeout(limit) as clock:
+                    text = convert_to_text(await executor.run_tool(tool.document, arguments, self.model))
+            except ToolFailure as failure:
+                text, failed = f"Error: {failure}", True
+            except TimeoutError:
+                if not clock.expired():
+                    raise
+                text, failed = f"Error: no answer within {limit:g} s", True
+            seconds = 0.0 if limit is None else time.monotonic() - started
         shown = shorten_with_note(text or NOTHING, self.loop.observation_limit)
         return {"text": shown, "failed": failed, "seconds": round(seconds, 3)}
-
-    def find_time_limit(self, tool: Tool) -> float | None:
-        """Return the time limit of a tool call in seconds; None if time limits do not apply to the tool."""
-        if not getattr(tool.executor, "timed", False):
-            return None
-        rest = math.inf if self.loop.seconds is None else max(0.001, self.loop.seconds - self.tool_seconds)
-        return min(self.loop.tool_seconds, getattr(tool.executor, "seconds", None) or math.inf, rest)
 
     def add_controls(self, tools: Sequence[Tool]) -> list[Tool]:
         """Add the tools `finish` and `ask_to_user`; if a tool has one of these names, only replace its executor."""
         controls: dict[str, Tool] = {}
         if self.loop.protocol.finishes:
-            controls[FINISH.name] = Tool(FINISH, _FinishExecutor(self))
+            controls[FINISH.name] = Tool(FINISH, _EpisodeExecutor(self))
         if self.loop.user:
-            controls[ASK_TO_USER.name] = Tool(ASK_TO_USER, _AskUserExecutor(self, self.loop.user))
+            controls[ASK_TO_USER.name] = Tool(ASK_TO_USER, _EpisodeExecutor(self, self.loop.user))
         combined = []
         for tool in tools:
             control = controls.pop(tool.document.name, None)
             combined.append(Tool(tool.document, control.executor) if control else tool)
         return [*combined, *controls.values()]
-
-    def describe_ending(self) -> str:
-        if self.answer is not None:
-            return "finish" if self.loop.protocol.finishes else "answer"
-        return self.find_limit() or ("turn limit" if self.turns == self.loop.max_turns else "patience")
 
     def make_facts(self) -> dict[str, Any]:
         """Make the transcript's facts: counts of turns, calls, faults and executors, and how the episode ended."""
@@ -327,38 +311,32 @@ class Episode:
         for call in calls:
             faults.update(dict.fromkeys(call["faults"], 1))
         faults["tool_failed"] += sum(call["failed"] and not call["faults"] for call in calls)
+        ended = "finish" if self.loop.protocol.finishes else "answer"
+        if self.answer is None:
+            ended = self.find_limit() or ("turn limit" if self.turns == self.loop.max_turns else "patience")
         injected = worlds.describe_faults(opened.world for opened in self.worlds)
         return {
             **({"injected": injected} if injected else {}),
             "turns": len(turns),
             "valid_turns": sum(turn["fault"] is None for turn in turns),
             "calls": len(calls),
-            "ended": self.describe_ending(),
+            "ended": ended,
             "faults": {kind: faults[kind] for kind in sorted(faults) if faults[kind]},
             "executors": dict(sorted(Counter(call["executor"] for call in calls if call["executor"]).items())),
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _FinishExecutor:
-    """Runs the tool `finish`, which ends the episode with an answer."""
+class _EpisodeExecutor:
+    """Runs `finish`, which ends the episode with an answer, and `ask_to_user`, which passes a question to the user."""
 
-    episode: Episode
-    kind: str = "episode"
+    def __init__(self, episode: Episode, user: User | None = None) -> None:
+        self.episode, self.user, self.kind = episode, user, f"{user.kind} user" if user else "episode"
 
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        self.episode.answer = convert_to_text(next(iter(arguments.values()), ""))
-        return self.episode.answer
-
-
-class _AskUserExecutor:
-    """Runs the tool `ask_to_user`, which passes a question to the user of the episode."""
-
-    def __init__(self, episode: Episode, user: User) -> None:
-        self.episode, self.user, self.kind = episode, user, f"{user.kind} user"
-
-    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - likewise
-        question = convert_to_text(next(iter(arguments.values()), ""))
-        reply = await self.user.reply(self.episode.sample, question, self.episode.asked, model)
-        self.episode.asked.append((question, reply))
+        text = convert_to_text(next(iter(arguments.values()), ""))
+        if self.user is None:
+            self.episode.answer = text
+            return text
+        reply = await self.user.reply(self.episode.sample, text, self.episode.asked, model)
+        self.episode.asked.append((text, reply))
         return reply
