@@ -74,22 +74,6 @@ def _fill_template(template: str, question: str, table_description: str) -> str:
     return re.sub(r"\{(?:input|tables)\}", lambda match: values[match[0]], template)
 
 
-def _classify_ending(execution: Execution) -> str:
-    """Say how a program ended: `ok`, `printed nothing`, `failed`, `package missing` or `timed out`."""
-    if execution.timed_out:
-        return "timed out"
-    if execution.error is None:
-        return "ok" if execution.stdout.strip() else "printed nothing"
-    return "package missing" if _find_missing_package(execution) else "failed"
-
-
-def _find_missing_package(execution: Execution) -> str:
-    """Name the package that a program's traceback reports as missing; return "" if another error ended it."""
-    last = (execution.error or "").strip().rpartition("\n")[2]
-    package = _MISSING_PACKAGE.match(last)
-    return next(filter(None, package.groups())) if package else ""
-
-
 @dataclass(frozen=True, slots=True)
 class ProgramSolver(SandboxUser):
     """Base of the solvers that run programs; `program_of_thought` describes the fields."""
@@ -126,9 +110,17 @@ class ProgramSolver(SandboxUser):
 
     def _collect_facts(self, program: FoundProgram, execution: Execution) -> dict[str, Any]:
         """Collect facts about a program: how it ended, how it was found, and the kind of sandbox."""
-        environment, package = self.sandbox.environment, _find_missing_package(execution)
+        environment = self.sandbox.environment
+        missing = _MISSING_PACKAGE.match((execution.error or "").strip().rpartition("\n")[2])
+        package = next(filter(None, missing.groups())) if missing else ""
+        if execution.timed_out:
+            ending = "timed out"
+        elif execution.error is None:
+            ending = "ok" if execution.stdout.strip() else "printed nothing"
+        else:
+            ending = "package missing" if package else "failed"
         return {
-            "program": _classify_ending(execution),
+            "program": ending,
             "sandbox": execution.tier,
             **({"package": package} if package else {}),
             **({"files": ", ".join(file.name for file in execution.files)} if execution.files else {}),
