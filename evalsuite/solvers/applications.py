@@ -59,7 +59,12 @@ def make_transcript(result: Any, answer_field: str = ANSWER) -> Transcript:
         return result
     if isinstance(result, str):
         return Transcript(result)
-    facts = dict(_convert_to_mapping(result) or {})
+    fields = result
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        fields = dataclasses.asdict(result)
+    elif not isinstance(result, type | Mapping) and callable(dump := getattr(result, "model_dump", None)):
+        fields = dump(mode="json")  # Recognise a pydantic model without importing pydantic, which takes time.
+    facts = dict(fields) if isinstance(fields, Mapping) else {}
     answer = facts.pop(answer_field, None)
     if not isinstance(answer, str):
         raise SolverError(
@@ -67,18 +72,6 @@ def make_transcript(result: Any, answer_field: str = ANSWER) -> Transcript:
             f"an object whose field {answer_field!r} is text"
         )
     return Transcript(answer, facts=facts)
-
-
-def _convert_to_mapping(result: Any) -> Mapping[str, Any] | None:
-    """Return the fields of a mapping, a dataclass or a pydantic model by name; return None for any other result."""
-    if isinstance(result, Mapping):
-        return result
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        return dataclasses.asdict(result)
-    # Recognise a pydantic model without importing pydantic, which takes time.
-    dump = None if isinstance(result, type) else getattr(result, "model_dump", None)
-    dumped = dump(mode="json") if callable(dump) else None
-    return dumped if isinstance(dumped, Mapping) else None
 
 
 ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
@@ -99,23 +92,7 @@ class FunctionApplication:
         """Call the function with one question, and return the transcript of its reply."""
         from evalsuite.applications.endpoint import route_clients
 
-        asynchronous = is_async(self.function)
-        arguments = self._make_function_arguments(exchange, asynchronous=asynchronous)
-        try:
-            with route_clients(exchange.model.endpoint() if self.route else None) as route:
-                async with asyncio.timeout(self.timeout):
-                    result = await call_maybe_async(self.function, question, **arguments)
-        except TimeoutError as error:
-            raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
-        transcript = make_transcript(result, self.answer)
-        if not route.past:
-            return transcript
-        past = f"{write_count(route.past, 'call')} went past the gateway; use application(function, route=True)"
-        return dataclasses.replace(transcript, facts={**transcript.facts, "unrouted": past})
-
-    def _make_function_arguments(self, exchange: CaseExchange, *, asynchronous: bool) -> dict[str, Any]:
-        parameters = inspect.signature(self.function).parameters
-        model = exchange.model
+        model, asynchronous = exchange.model, is_async(self.function)
         blocking = BlockingModel(model, asyncio.get_running_loop())
         make: dict[str, Callable[[], Any]] = {
             "client": blocking.openai if asynchronous else blocking.openai_sync,
@@ -125,7 +102,19 @@ class FunctionApplication:
             "world": lambda: exchange.world,
         }
         # The first parameter gets the question, whatever its name is.
-        return {name: make[name]() for name in list(parameters)[1:] if name in make}
+        further = list(inspect.signature(self.function).parameters)[1:]
+        arguments = {name: make[name]() for name in further if name in make}
+        try:
+            with route_clients(model.endpoint() if self.route else None) as route:
+                async with asyncio.timeout(self.timeout):
+                    result = await call_maybe_async(self.function, question, **arguments)
+        except TimeoutError as error:
+            raise SolverError(f"the application gave no answer within {self.timeout:g} s") from error
+        transcript = make_transcript(result, self.answer)
+        if not route.past:
+            return transcript
+        past = f"{write_count(route.past, 'call')} went past the gateway; use application(function, route=True)"
+        return dataclasses.replace(transcript, facts={**transcript.facts, "unrouted": past})
 
 
 @dataclass(frozen=True, slots=True)
