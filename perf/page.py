@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsuite.decisions.verdict import make_verdict
-from evalsuite.output.page.overview import summarise_benchmarks
-from evalsuite.output.page.write import PAGE, write_page
+from evalsuite.output.page.write import PAGE, summarise_benchmarks, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.results.run_folders import RECORDS, RunFolder
 from evalsuite.results.runs import load_run

@@ -14,8 +14,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.verdict import make_verdict
 from evalsuite.journal.lease import is_run_locked
 from evalsuite.output.page.document import FOLDER, build_page
-from evalsuite.output.page.overview import convert_block, summarise_benchmarks
-from evalsuite.output.page.write import PAGE, write_page
+from evalsuite.output.page.write import PAGE, convert_block, summarise_benchmarks, write_page
 from evalsuite.output.reports.report import build_report
 from evalsuite.output.reports.section import Chart, Series
 from evalsuite.output.reports.write import make_report

@@ -17,8 +17,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import pair_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimate, find_flaky_cases
 from evalsuite.decisions.verdict import estimate_metric
-from evalsuite.output.page.overview import compare_score_pairs, map_metric_ranges
-from evalsuite.output.page.write import write_comparison_page
+from evalsuite.output.page.write import compare_score_pairs, map_metric_ranges, write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
 from evalsuite.output.reports.judges.estimates import tabulate_ratings
 from evalsuite.output.reports.markdown import collapse_to_line, escape_markdown, render_sections, render_terminal_table

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.errors import describe_exception, shorten_to_ends
 from evalsuite.decisions.verdict import Status, Verdict, make_verdict
-from evalsuite.output.page.overview import encode_decision, summarise_benchmarks
-from evalsuite.output.page.write import PAGE, write_page
+from evalsuite.output.page.write import PAGE, encode_decision, summarise_benchmarks, write_page
 from evalsuite.output.reports.case_block import format_case_blocks, list_cases_to_show
 from evalsuite.output.reports.markdown import (
     escape_markdown,

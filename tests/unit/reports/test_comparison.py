@@ -11,7 +11,7 @@ from evalsuite import cli
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import ScorePair
-from evalsuite.output.page.overview import compare_score_pairs
+from evalsuite.output.page.write import compare_score_pairs
 from evalsuite.output.paper import map_significance_stars
 from evalsuite.output.reports.compare import (
     make_comparison_sections,
