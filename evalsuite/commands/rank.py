@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalsuite import stats
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import judge as judging
 from evalsuite.commands.judged_again import AnswersToJudge
@@ -20,13 +21,13 @@ from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.reports.judges.ballots import tabulate_biases
-from evalsuite.output.reports.judges.estimates import JudgedRunPair, make_win_rates_section
+from evalsuite.output.reports.judges import tabulate_biases
+from evalsuite.output.reports.judges.estimates import tabulate_ratings
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
-from evalsuite.output.reports.section import Section
+from evalsuite.output.reports.section import Cell, Section, Table, parse_columns
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
-from evalsuite.results.tally import Row, Tally
+from evalsuite.results.tally import Estimate, Row, Tally
 
 if TYPE_CHECKING:
     from evalsuite.output.reports.judges.certificate import JudgeResults
@@ -89,15 +90,14 @@ def run_rank(options: argparse.Namespace) -> int:
     target = runs[0].folder / AGAIN / "judge"
     target.mkdir(parents=True, exist_ok=True)
     found = [
-        (pair, results)
+        (*pair, results)
         for pair in combinations(runs, 2)
         for judge in options.judge
         for results in _compare_runs(*pair, judge, options, target / "store.sqlite")
     ]
-    judges = [results for _, results in found]
-    comparisons = [_make_judged_run_pair(first, second, results) for (first, second), results in found]
+    judges = [results for *_, results in found]
     biases = tabulate_biases("Biases", [(results.judge, results.tally) for results in judges])
-    text = render_sections([make_win_rates_section(comparisons), Section("What sways the judge", (biases,))], ())
+    text = render_sections([make_win_rates_section(found), Section("What sways the judge", (biases,))], ())
     (target / "ranks.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'ranks.md'}\n")
     decisions = judging.decide_judge_gates(gates, judges, {}, runs[0].benchmark)
@@ -150,15 +150,42 @@ def _get_answer_or_placeholder(record: Record) -> str:
     return (record.transcript.answer if record.transcript else "") or EMPTY
 
 
-def _make_judged_run_pair(first: _RunAnswers, second: _RunAnswers, results: JudgeResults) -> JudgedRunPair:
-    judged = [row for row in results.tally if row.case in results.scores]
-    lengths = [tuple(row.facts["lengths"]) for row in judged]
-    return JudgedRunPair(
-        first=first.run,
-        second=second.run,
-        judge=results.judge.partition(": ")[0],
-        outcomes=[results.scores[row.case] for row in judged],
-        lengths=lengths,
-        clusters=[row.cluster for row in judged],
-        asked=results.asked,
+def make_win_rates_section(compared: Sequence[tuple[_RunAnswers, _RunAnswers, JudgeResults]]) -> Section:
+    """Make a report section about runs compared by judges; if a judge compared three or more runs, add ratings."""
+    rows: list[tuple[Cell, ...]] = []
+    outcomes: dict[str, list[tuple[str, str, float]]] = {}
+    clusters: dict[str, list[str]] = {}
+    for first, second, results in compared:
+        judge = results.judge.partition(": ")[0]
+        judged = [row for row in results.tally if row.case in results.scores]
+        # One result per answer of the first run: 1 for a win, 0.5 for a tie, 0 for a loss.
+        scores = [results.scores[row.case] for row in judged]
+        outcomes.setdefault(judge, []).extend((first.run, second.run, score) for score in scores)
+        clusters.setdefault(judge, []).extend(row.cluster for row in judged)
+        counts = [scores.count(score) for score in (1.0, 0.5, 0.0)]
+        rates = _estimate_win_rates(scores, judged) if scores else (None, None)
+        rows.append((first.run, second.run, judge, *counts, *rates, results.asked - len(scores)))
+    columns = parse_columns(
+        "Run | Against | Judge | Wins: count | Ties: count | Losses: count | Win rate (%): percent | At equal lengths "
+        "(%): percent | No verdict: count"
+    )
+    note = (
+        "The judge saw both answers in both orders; orders that contradict each other are a tie, and a tie is half a "
+        "win. The win rate at equal lengths is a logistic regression's (length-controlled AlpacaEval, "
+        "arXiv 2404.04475, without its term for the difficulty of instructions). Cases of one sample count together. "
+        "No verdict: a run has no answer, or the judge's answer could not be read."
+    )
+    ratings = [tabulate_ratings(f"Ratings by {judge}", outcomes[judge], clusters[judge]) for judge in outcomes]
+    return Section("Runs compared", (Table("Win rates", columns, rows, note), *filter(None, ratings)))
+
+
+def _estimate_win_rates(outcomes: Sequence[float], rows: Sequence[Row]) -> tuple[Estimate, Estimate]:
+    """Estimate the first run's win rate, and its win rate if both runs' answers had equal lengths."""
+    clusters = [row.cluster for row in rows]
+    interval = stats.betting_interval(outcomes, clusters=clusters)
+    own, rival = zip(*(row.facts["lengths"] for row in rows), strict=True)
+    controlled = stats.controlled_win_rate(outcomes, own, rival, clusters=clusters)
+    return (
+        Estimate(sum(outcomes) / len(outcomes), interval.low, interval.high, len(outcomes)),
+        Estimate(controlled.share, controlled.low, controlled.high, len(outcomes)),
     )

@@ -16,10 +16,9 @@ from evalsuite.decisions.measured import select_cases
 from evalsuite.decisions.verdict import Verdict, estimate_metric
 from evalsuite.gateway.faults import TAG as FAULT_TAG
 from evalsuite.gateway.faults import UNHARMED
-from evalsuite.output.reports.case_block import format_case_block
+from evalsuite.output.reports.case_block import OUTCOMES, format_case_block
 from evalsuite.output.reports.generic import make_generic_section, tabulate_pass_at_k, warn_of_cut_off_judges
-from evalsuite.output.reports.judges import tabulate_signatures
-from evalsuite.output.reports.judges.ballots import format_judge_log
+from evalsuite.output.reports.judges import format_judge_log, tabulate_signatures
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -92,35 +91,29 @@ def build_report(run: Run, verdict: Verdict) -> list[Section]:
 
 def _make_run_section(run: Run, verdict: Verdict) -> Section:
     info, settings = run.info, run.info.get("settings", {})
-    usage = info.get("usage") or {}
-    user: list[Cell] = ["user", _describe_model("user", settings.get("user_model"), settings)]
+    usage, counts = info.get("usage") or {}, verdict.counts
+    cost = f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged"
+    if unpriced := usage.get("unpriced"):
+        cost += f"; no price of {write_count(unpriced, 'call')} is known"
+    words = OUTCOMES | {"error": "error" if counts.get("error") == 1 else "errors"}
+    outcomes = ", ".join(f"{counts.get(outcome, 0)} {word}" for outcome, word in words.items())  # type: ignore[call-overload] # all are outcomes
+    models = {"model": info.get("model"), "judge": settings.get("judge_model"), "user": settings.get("user_model")}
     rows: list[list[Cell]] = [
-        ["model", _describe_model("model", info.get("model"), settings)],
-        ["judge", _describe_model("judge", settings.get("judge_model"), settings)],
-        *([user] if settings.get("user_model") else []),
-        ["date", str(info.get("started", ""))],
-        ["cases", _describe_outcomes(verdict)],
-        ["tokens", _describe_tokens(usage)],
-        ["cost", _describe_cost(usage)],
-        *_make_judge_usage_rows(run),
-        ["wall time", f"{info.get('seconds', 0):.1f} s"],
+        [role, _describe_model(role, name, settings)] for role, name in models.items() if name or role != "user"
     ]
-    return Section("This run", [Table("", [Column("what"), Column("value")], rows)])
-
-
-def _describe_cost(usage: Mapping[str, Any]) -> str:
-    known = f"${usage['cost']:.4f}" if usage.get("cost") else "nothing was charged"
-    unpriced = usage.get("unpriced")
-    return f"{known}; no price of {write_count(unpriced, 'call')} is known" if unpriced else known
-
-
-def _make_judge_usage_rows(run: Run) -> list[list[Cell]]:
-    """Add up the judge's usage over all cases; stored answers count as well."""
-    usage = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
-    if not usage.calls:
-        return []
-    cost = f", ${usage.cost:.4f}" if usage.cost else ""
-    return [["of these, for judging", f"{_describe_tokens(encode_usage(usage))}{cost}"]]
+    rows += [
+        ["date", str(info.get("started", ""))],
+        ["cases", f"{sum(counts.values())}: {outcomes}"],
+        ["tokens", _describe_tokens(usage)],
+        ["cost", cost],
+    ]
+    # The judge's usage includes stored answers.
+    judging = sum((row.judge_usage for row in run.all_rows() if row.judge_usage.calls), Usage())
+    if judging.calls:
+        judging_cost = f", ${judging.cost:.4f}" if judging.cost else ""
+        rows.append(["of these, for judging", f"{_describe_tokens(encode_usage(judging))}{judging_cost}"])
+    rows.append(["wall time", f"{info.get('seconds', 0):.1f} s"])
+    return Section("This run", [Table("", parse_columns("what | value"), rows)])
 
 
 def _describe_model(role: str, model: str | None, settings: Mapping[str, Any]) -> str:
@@ -128,14 +121,6 @@ def _describe_model(role: str, model: str | None, settings: Mapping[str, Any]) -
     where = f" at {base_url}" if base_url else ""
     with_ = f" with {', '.join(params)}" if params else ""
     return f"{model or 'none'}{where}{with_}"
-
-
-def _describe_outcomes(verdict: Verdict) -> str:
-    errors = "error" if verdict.counts.get("error") == 1 else "errors"
-    words = {"passed": "passed", "failed": "below threshold", "error": errors, "skipped": "skipped"}
-    total = sum(verdict.counts.values())
-    parts = [f"{verdict.counts.get(outcome, 0)} {word}" for outcome, word in words.items()]  # type: ignore[call-overload] # all are outcomes
-    return f"{total}: {', '.join(parts)}"
 
 
 def _describe_tokens(usage: Mapping[str, Any]) -> str:
@@ -281,29 +266,24 @@ def make_baseline_section(comparison: BaselineComparison) -> Section:
         "| p: pvalue | could have shown (power 80%): number 4 | equal models fail (%): percent | the loss fails (%): "
         "percent"
     )
-    note = (
-        f"Paired by question, epochs averaged. `no worse`: a loss of {comparison.rules.margin:g} of the metric's range "
-        "or more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
-        "number of rows, as far as they differ. The last two columns put candidates through the same verdict that are "
-        "drawn from these pairs: equal models by exchanging the runs, and models that lost what matters. "
-        + _describe_omissions_and_remarks(comparison)
-    )
-    shown = Table("", columns, rows, note.strip()) if rows else Passage("", note.strip())
-    return Section(
-        f"Against {comparison.name}",
-        [shown, *_tabulate_slices_with_losses(comparison), *_tabulate_changed_cases(comparison)],
-    )
-
-
-def _describe_omissions_and_remarks(comparison: BaselineComparison) -> str:
-    parts = [
+    left_out = [
         f"Left out: {write_count(len(cases), 'case')} {side} ({', '.join(cases[:5])}{', ...' * (len(cases) > 5)})."
         for side, cases in comparison.left_out.items()
         if cases
     ]
-    parts += [f"Not compared: {subject}; {reason}." for subject, reason in comparison.not_compared.items()]
-    parts += [f"{line}." for line in comparison.remarks]
-    return " ".join(parts)
+    not_compared = [f"Not compared: {subject}; {reason}." for subject, reason in comparison.not_compared.items()]
+    note = (
+        f"Paired by question, epochs averaged. `no worse`: a loss of {comparison.rules.margin:g} of the metric's range "
+        "or more is excluded. `worse`: a loss is shown. `undecided`: neither; more cases would tell. Corrected for the "
+        "number of rows, as far as they differ. The last two columns put candidates through the same verdict that are "
+        "drawn from these pairs: equal models by exchanging the runs, and models that lost what matters."
+    )
+    note = " ".join((note, *left_out, *not_compared, *(f"{line}." for line in comparison.remarks)))
+    shown = Table("", columns, rows, note) if rows else Passage("", note)
+    return Section(
+        f"Against {comparison.name}",
+        [shown, *_tabulate_slices_with_losses(comparison), *_tabulate_changed_cases(comparison)],
+    )
 
 
 def _tabulate_slices_with_losses(comparison: BaselineComparison) -> list[Table]:

@@ -13,7 +13,7 @@ from evalsuite.core.errors import JudgeError, ScoringError, SettingsError
 from evalsuite.core.types import Score, Transcript
 from evalsuite.engine.scoring import ScoresByName
 from evalsuite.judges import each_turn, pairwise
-from evalsuite.output.reports.judges.ballots import read_judged_cases, tabulate_biases
+from evalsuite.output.reports.judges import read_judged_cases, tabulate_biases
 from evalsuite.results.tally import Row, Tally
 
 if TYPE_CHECKING:

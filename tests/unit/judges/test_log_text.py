@@ -7,7 +7,7 @@ from typing import Any
 
 from evalsuite.core.types import Sample, Transcript
 from evalsuite.judges import weighted
-from evalsuite.output.reports.judges.ballots import format_judge_log
+from evalsuite.output.reports.judges import format_judge_log
 
 
 def test_of_many_samples_the_prompt_is_shown_once_and_every_answer(scripted: Any) -> None:

@@ -8,16 +8,16 @@ from itertools import combinations
 from typing import Any
 
 from evalsuite.judges.judgements import PREFERENCE
-from evalsuite.output.reports.judges.agreement import COLUMNS as AGREEMENT_COLUMNS
-from evalsuite.output.reports.judges.agreement import (
+from evalsuite.output.reports.judges import (
+    AGREEMENT_COLUMNS,
+    AGREEMENT_NOTE,
     MEASURES_NOTE,
     PEOPLE_COLUMNS,
     Rating,
     make_agreement_rows,
     make_people_agreement_cells,
+    tabulate_biases,
 )
-from evalsuite.output.reports.judges.agreement import NOTE as AGREEMENT_NOTE
-from evalsuite.output.reports.judges.ballots import tabulate_biases
 from evalsuite.output.reports.judges.estimates import (
     estimate_corrected_mean,
     estimate_kappa_gain,

@@ -22,7 +22,7 @@ from evalsuite.benchmarks.tool_eyes.scoring import (
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
-from evalsuite.output.reports.judges.ballots import format_judge_log
+from evalsuite.output.reports.judges import format_judge_log
 from evalsuite.solvers.tool_protocols import parse_turn
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalsuite.output.reports.judges import make_judge_tables
-from evalsuite.output.reports.judges.agreement import tabulate_agreement
+from evalsuite.output.reports.judges import make_judge_tables, tabulate_agreement
 from evalsuite.results.tally import Estimate, RunView
 from evalsuite.stats import cohen_kappa
 
