@@ -66,34 +66,32 @@ PYTEST_FILES = {
 SettingsFile = tuple[Path, str, bool]
 
 
-def _add_ci_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ci",
-        choices=("auto", "github", "gitlab"),
-        nargs="?",
-        const="auto",
-        help="also write a CI workflow, and prove it: its commands run once green and once red with a scripted model",
-    )
-
-
 @declare_arguments(
     """
     folder=DIR?    the project's root (default: here)
     --model MODEL  with --ci: the model of the workflow (default: gpt-4). With --model, the model is also asked now, for
         the first baseline
+    --ci FORGE?    also write a CI workflow, and prove it: its commands run once green and once red with a scripted
+        model
 
     Writes conftest.py, evals/test_first.py and a gate in pytest.toml. Existing files do not change; lines that an
     existing file lacks are printed in its format.
     """,
     folder=Path(),
-    extend_parser=_add_ci_option,
+    ci={"choices": ("auto", "github", "gitlab"), "const": "auto"},
 )
 def run_init(options: argparse.Namespace) -> int:
     """Write the files that do not exist yet, and print the next steps."""
     root: Path = options.folder
     print_lines(_write_project_files(root))
     if options.ci:
-        return set_up_workflow(root, options.ci, options.model)
+        installer = choose_install_commands(root)
+        print_lines(_make_first_baseline(root, options.model))
+        print_lines(_write_workflow_file(root, options.ci, options.model, installer))
+        if installer.lacking:
+            sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
+        with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
+            return _prove_workflow(root, Path(scratch))
     sys.stdout.write(
         "\nRun it:  pytest evals/ --model=gpt-4        (the key comes from OPENAI_API_KEY)\n"
         f"Without a key:  {INSTALL_LOCAL}\n"
@@ -159,9 +157,6 @@ def _read_settings_file(file: Path, shown_folder: Path) -> SettingsFile | None:
 
 BASELINE = "evals/baseline"
 """The folder of the first baseline, relative to the project's root. Git often ignores `reports/`."""
-
-BASELINE_OPTIONS = (f"--baseline={BASELINE}", "--gate=* no worse than baseline")
-"""Options that compare the workflow's run with the baseline; the job fails if too few cases could show a loss."""
 
 GITHUB = """# Decides about each pull request: the job turns red where a gate is missed or the model got worse.
 name: {name}
@@ -283,20 +278,6 @@ def _mentions_evalsuite(file: Path) -> bool:
     return re.search(r"""(^|["'\s/])evalsuite\b""", file.read_text("utf-8", "replace"), re.MULTILINE) is not None
 
 
-def set_up_workflow(root: Path, forge: str, model: str | None) -> int:
-    """Write the first baseline and the workflow, then run the workflow's commands as a trial.
-
-    Args:
-        model: the model for the first baseline's run; with None, write no baseline, and name gpt-4 in the workflow.
-    """
-    installer = choose_install_commands(root)
-    print_lines((*_make_first_baseline(root, model), *_write_workflow_file(root, forge, model, installer)))
-    if installer.lacking:
-        sys.stdout.write(f"lacking  {installer.reason} does not name evalsuite: {installer.lacking}\n")
-    with tempfile.TemporaryDirectory(prefix="evalsuite-proof-") as scratch:
-        return _WorkflowTrial(root, Path(scratch)).make_green_and_red_runs()
-
-
 def make_session_command(model: str, *more: str) -> list[str]:
     """Return the command that runs the cases and decides the gates; the workflow and its trial run use this command."""
     # Set no cost limit for models with a prefix (`local:`), because evalsuite does not know their prices.
@@ -355,7 +336,9 @@ def _write_workflow_file(root: Path, forge: str, model: str | None, installer: I
             comment=f"{evalsuite} gate comment reports/pr",
         )
 
-    compared = fill_template(*BASELINE_OPTIONS) if (root / BASELINE).is_dir() else fill_template()
+    # With these gates, the job fails if too few cases could show a loss.
+    options = (f"--baseline={BASELINE}", "--gate=* no worse than baseline") if (root / BASELINE).is_dir() else ()
+    compared = fill_template(*options)
     shown = file if root.is_absolute() else Path(os.path.relpath(file))
     if file.is_file() and file.read_text("utf-8") == fill_template() != compared:
         # Replace a workflow that was written when no baseline existed.
@@ -385,56 +368,51 @@ def _quote_last_lines(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.strip().splitlines()[-8:])
 
 
-@dataclass
-class _WorkflowTrial:
-    """Runs the workflow's commands on trial, with a scripted model in place of the real model."""
+def _prove_workflow(root: Path, scratch: Path) -> int:
+    """Run the workflow's commands with a scripted model; return 0 if a green and a red run have status and comment."""
 
-    root: Path
-    scratch: Path
+    def run_session(name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
+        command = make_session_command(MODEL, f"--reports={scratch / name}", *more)
+        given = {"GITHUB_OUTPUT": str(scratch / f"{name}.output"), SCRIPT: str(script or "")}
+        return _run_command(command, root, scratch, given)
 
-    def make_green_and_red_runs(self) -> int:
-        """Make a passing (green) and a failing (red) run; return 0 if both have the right status and comment."""
-        sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
-        # Without a script, all answers are wrong. This run serves only to record each question's expected answer.
-        status, shown = self._run_scripted_session("learn")
-        records = self.scratch / "learn" / "pr" / "records.jsonl"
-        if not records.is_file():
-            sys.stdout.write(
-                f"  not proven: pytest ended with status {status} before a case was scored:\n"
-                f"{_quote_last_lines(shown)}\n  mend what it says, then run `evalsuite init --ci` again\n"
-            )
-            return 1
-        script = self.scratch / "script.json"
-        script.write_text(json.dumps(_read_expected_answers(records)), "utf-8")
-        green = self._try_workflow("green", script)
-        red = self._try_workflow("red", None, f"--baseline={self.scratch / 'green' / 'pr'}")
-        if green == 0 and red not in {0, None}:
-            sys.stdout.write("  proven: status and comment agree, green and red; nothing was kept or posted\n")
-            return 0
-        wrong = "green" if green else "red"
+    def try_workflow(name: str, *more: str, script: Path | None = None) -> int | None:
+        """Run the workflow's two commands and print the result; return their status, or None if the statuses differ."""
+        status, shown = run_session(name, *more, script=script)
+        output = scratch / f"{name}.output"
+        verdict = output.read_text("utf-8").strip() if output.is_file() else ""
+        command = ["evalsuite", "gate", "comment", str(scratch / name / "pr"), f"--{verdict or 'verdict='}"]
+        posted, comment = _run_command(command, root, scratch, {})
+        first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
+        sys.stdout.write(f"  {name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
+        if posted == status:
+            return status
+        sys.stdout.write(f"{_quote_last_lines(shown)}\n")
+        return None
+
+    sys.stdout.write("\nproof: the workflow's commands, with a scripted model that costs nothing\n")
+    # Without a script, all answers are wrong. This run serves only to record each question's expected answer.
+    status, shown = run_session("learn")
+    records = scratch / "learn" / "pr" / "records.jsonl"
+    if not records.is_file():
         sys.stdout.write(
-            f"  not proven: the {wrong} run is not {wrong}. The scripted model answers each question with its "
-            "sample's target; if a case needs more (a judge, tools, a program), try the workflow on a pull request\n"
+            f"  not proven: pytest ended with status {status} before a case was scored:\n"
+            f"{_quote_last_lines(shown)}\n  mend what it says, then run `evalsuite init --ci` again\n"
         )
         return 1
-
-    def _run_scripted_session(self, name: str, *more: str, script: Path | None = None) -> tuple[int, str]:
-        command = make_session_command(MODEL, f"--reports={self.scratch / name}", *more)
-        given = {"GITHUB_OUTPUT": str(self.scratch / f"{name}.output"), SCRIPT: str(script or "")}
-        return _run_command(command, self.root, self.scratch, given)
-
-    def _try_workflow(self, run_name: str, answers_file: Path | None, *more: str) -> int | None:
-        """Run the workflow's two commands and print the result; return their status, or None if the statuses differ."""
-        status, shown = self._run_scripted_session(run_name, *more, script=answers_file)
-        output = self.scratch / f"{run_name}.output"
-        verdict = output.read_text("utf-8").strip() if output.is_file() else ""
-        command = ["evalsuite", "gate", "comment", str(self.scratch / run_name / "pr"), f"--{verdict or 'verdict='}"]
-        posted, comment = _run_command(command, self.root, self.scratch, {})
-        first = (comment.strip().splitlines() or ["no comment"])[0].lstrip("# ")
-        sys.stdout.write(f"  {run_name + ':':<7}exit status {status}, comment “{first}”, {verdict or 'no verdict'}\n")
-        if posted != status:
-            sys.stdout.write(f"{_quote_last_lines(shown)}\n")
-        return status if posted == status else None
+    script = scratch / "script.json"
+    script.write_text(json.dumps(_read_expected_answers(records)), "utf-8")
+    green = try_workflow("green", script=script)
+    red = try_workflow("red", f"--baseline={scratch / 'green' / 'pr'}")
+    if green == 0 and red not in {0, None}:
+        sys.stdout.write("  proven: status and comment agree, green and red; nothing was kept or posted\n")
+        return 0
+    wrong = "green" if green else "red"
+    sys.stdout.write(
+        f"  not proven: the {wrong} run is not {wrong}. The scripted model answers each question with its "
+        "sample's target; if a case needs more (a judge, tools, a program), try the workflow on a pull request\n"
+    )
+    return 1
 
 
 def _read_expected_answers(records: Path) -> dict[str, str]:

@@ -207,7 +207,8 @@ def declare_arguments(
     Args:
         required: the names of options that must be given.
         extend_parser: a function that adds further arguments to the command's parser.
-        details: maps an argument's name to a default value, a type, a pair (type, default) or a list of choices.
+        details: maps an argument's name to a default value, a type, a pair (type, default), a list of choices, or
+            keywords of argparse.
     """
 
     def add_arguments(parser: ArgumentParser) -> None:
@@ -221,15 +222,16 @@ def declare_arguments(
             keywords: dict[str, Any] = {"dest": name} if flags else {}
             if not form:
                 keywords["action"] = "store_true"
-            elif isinstance(detail, list):
-                keywords["choices"] = detail
+            elif isinstance(detail, list | dict):
+                keywords |= detail if isinstance(detail, dict) else {"choices": detail}
             else:
                 kind, default = detail if isinstance(detail, tuple) else (detail, None)
                 if not callable(kind):
                     kind, default = (None if kind is None else type(kind)), kind
                 keywords |= {"metavar": metavar, "type": kind, "default": default}
             if form != metavar:
-                keywords |= {"action": "append", "default": []} if flags else {"nargs": form[len(metavar) :]}
+                repeats = flags and form.endswith("*")
+                keywords |= {"action": "append", "default": []} if repeats else {"nargs": form[len(metavar) :]}
             if name in required:
                 keywords["required"] = True
             parser.add_argument(*(flags or [name]), help=text, **keywords)

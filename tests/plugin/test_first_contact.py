@@ -214,7 +214,7 @@ def test_a_workflow_is_valid_yaml_whatever_the_names_of_its_folder_and_model(
     part = tmp_path / folder
     part.mkdir()
     monkeypatch.chdir(part)
-    monkeypatch.setattr(init._WorkflowTrial, "make_green_and_red_runs", lambda _: 0)
+    monkeypatch.setattr(init, "_prove_workflow", lambda *_: 0)
     monkeypatch.setattr(init, "_make_first_baseline", lambda *_: ())
     assert main(["init", "--ci", forge, "--model=local:/a: b #1.gguf"]) == 0
     (file,) = (*tmp_path.glob(".github/workflows/*"), *tmp_path.glob(".gitlab/*"))
@@ -242,7 +242,7 @@ def test_a_workflow_of_a_subfolder_is_written_where_the_forge_reads_it(
     part = tmp_path / "services" / "chat"
     part.mkdir(parents=True)
     monkeypatch.chdir(part)
-    monkeypatch.setattr(init._WorkflowTrial, "make_green_and_red_runs", lambda _: 0)
+    monkeypatch.setattr(init, "_prove_workflow", lambda *_: 0)
     assert main(["init", "--ci", forge]) == 0
     assert not (part / ".github").exists()
     # The settings of the whole repository stay in force.
