@@ -267,7 +267,7 @@ class ChoiceForm:
 
     def _read_verdict(self, text: str, options: Mapping[Any, str]) -> Any:
         """Return the option whose synonyms match the verdict in a judge's answer, or `CANNOT_TELL` if allowed."""
-        abstention = {CANNOT_TELL: CANNOT_TELL_PATTERN} if self.cannot_tell else {}
+        abstention: Mapping[Any, str] = {CANNOT_TELL: CANNOT_TELL_PATTERN} if self.cannot_tell else {}
         verdict = AnswerField(VERDICT_LABELS, ChoiceFormat({**options, **abstention}))
         try:
             return AnswerForm({"Verdict": verdict}).read_fields(text)["Verdict"]

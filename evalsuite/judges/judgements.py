@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.errors import ScoringError
@@ -151,7 +152,10 @@ def average_scores(mappings: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return {name: math.fsum(values) / len(values) for name, values in columns.items()}
 
 
-def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballot]:
+Votes = Sequence[Vote[Opinion]]
+
+
+def make_ballots(votes: Votes, *, swapped: bool) -> list[Ballot]:
     """Make a ballot from each readable vote; `swapped` means that the judges saw the second answer first."""
     return [
         Ballot(vote.judge, vote.model, swapped, vote.value.exchange_answers() if swapped else vote.value)
@@ -160,44 +164,30 @@ def make_ballots(votes: Iterable[Vote[Opinion]], *, swapped: bool) -> list[Ballo
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class RoundResult:
-    """The ballots with one order of the answers, a message for each ballot that could not be read, and the log."""
-
-    ballots: tuple[Ballot, ...]
-    problems: tuple[str, ...]
-    log: Log
-
-
-def collect_round(votes: Sequence[Vote[Opinion]], log: Iterable[Mapping[str, Any]], *, swapped: bool) -> RoundResult:
-    """Collect votes on one order of the answers in a result; if `swapped`, the judges saw the second answer first."""
-    problems = tuple(vote.problem for vote in votes if not vote.value)
-    return RoundResult(tuple(make_ballots(votes, swapped=swapped)), problems, tuple(log))
-
-
-def combine_rounds(form: Form, rounds: Sequence[RoundResult], quorum: int | None = None) -> Assessment:
-    """Combine the ballots of all orders of the answers into one opinion.
+def combine_orders(form: Form, orders: Sequence[tuple[Votes, Log]], quorum: int | None = None) -> Assessment:
+    """Combine the votes on all orders of the answers into one opinion.
 
     Both orders get equal weight even if one has fewer ballots, because a position bias cancels only with equal weights.
 
     Args:
-        rounds: the judgements with each order of the answers, one round per order.
+        orders: the votes and the log of each order of the answers; in the second order, the second answer comes first.
         quorum: the minimum number of readable ballots in each order; None requires more than half of the requested
             ballots.
     """
-    log = tuple(entry for one in rounds for entry in one.log)
-    for one in rounds:
-        require_quorum(len(one.ballots), one.problems, quorum, "ballots", log)
-    ballots = tuple(ballot for one in rounds for ballot in one.ballots)
-    lost = sum(len(one.problems) for one in rounds)
-    opinions = [[one.opinion for one in order.ballots if one.opinion.verdict != CANNOT_TELL] for order in rounds]
-    if not all(is_mostly_decided(len(order), len(one.ballots)) for order, one in zip(opinions, rounds, strict=True)):
+    log = tuple(entry for _, messages in orders for entry in messages)
+    problems = [[vote.problem for vote in votes if not vote.value] for votes, _ in orders]
+    ballots = [make_ballots(votes, swapped=bool(at)) for at, (votes, _) in enumerate(orders)]
+    for readable, unread in zip(ballots, problems, strict=True):
+        require_quorum(len(readable), unread, quorum, "ballots", log)
+    lost = sum(map(len, problems))
+    opinions = [[one.opinion for one in order if one.opinion.verdict != CANNOT_TELL] for order in ballots]
+    if not all(is_mostly_decided(len(told), len(order)) for told, order in zip(opinions, ballots, strict=True)):
         opinion = Opinion(verdict=CANNOT_TELL)
     elif len({*map(len, opinions)}) == 1 or not all(opinion.scores for order in opinions for opinion in order):
         opinion = form.combine_opinions([opinion for order in opinions for opinion in order])
     else:
         opinion = form.combine_opinions([form.combine_opinions(order) for order in opinions])
-    return Assessment(opinion, ballots, log, {"unreadable": lost} if lost else {})
+    return Assessment(opinion, tuple(chain(*ballots)), log, {"unreadable": lost} if lost else {})
 
 
 def is_mostly_decided(verdicts: int, judgements: int) -> bool:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import Vote, ask_until_parsed, get_vote, join_logs, strip_nonempty_text, wait_for_all
-from evalsuite.judges.judgements import Assessment, Form, RoundResult, collect_round, combine_rounds, make_ballots
+from evalsuite.judges.asking import Log, Vote, ask_until_parsed, get_vote, join_logs, strip_nonempty_text, wait_for_all
+from evalsuite.judges.judgements import Assessment, Form, Votes, combine_orders, make_ballots
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, make_prompt_messages, mark_sections
 
 if TYPE_CHECKING:
@@ -162,8 +162,8 @@ class Panel:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
         exchanged = replace(subject, answers=subject.answers[::-1])
         debates = [Debate(self, exchanged if swapped else subject, model, swapped) for swapped in orders]
-        rounds = await wait_for_all(debate.run_debate() for debate in debates)
-        assessment = combine_rounds(self.form, rounds, self.quorum)
+        judged = await wait_for_all(debate.run_debate() for debate in debates)
+        assessment = combine_orders(self.form, judged, self.quorum)
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 
@@ -198,14 +198,14 @@ class Debate:
             description = self.panel.get_prompt_writer().describe_debater(debater)
             self.log.append({"speaker": debater.name, **place, "role": "system", "content": description})
 
-    async def run_debate(self) -> RoundResult:
-        """Run the debate; if a `JudgeError` ends it, the result has no ballots."""
+    async def run_debate(self) -> tuple[Votes, Log]:
+        """Run the debate, and return its votes and log; if a `JudgeError` ends it, the only vote is unreadable."""
         try:
             for turn in range(1, self.panel.turns + 1):
                 await self._run_debate_turn(turn)
         except JudgeError as error:
-            return RoundResult((), (str(error),), tuple(error.log))
-        return collect_round(self.judgements, self.log, swapped=self.swapped)
+            return [Vote("", "", None, str(error))], tuple(error.log)
+        return self.judgements, tuple(self.log)
 
     async def _run_debate_turn(self, turn: int) -> None:
         stage: Stage = "judgement" if turn == self.panel.turns else "talk"

@@ -14,7 +14,7 @@ from evalsuite.core.types import COUNTED_APART, Metric, Sample, Score, Transcrip
 from evalsuite.judges import asking, judgements, prompts
 from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
-from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Assessment, Ballot, Form, Judge, Opinion, RoundResult
+from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Assessment, Ballot, Form, Judge, Opinion
 from evalsuite.judges.panels import DebaterRole, Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part
 from evalsuite.metrics.text import list_targets
@@ -198,16 +198,14 @@ class Sampled:
 
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         orders = (False, True) if self.form.is_comparison and self.swap else (False,)
-        rounds = await asking.wait_for_all(self._judge_in_one_order(subject, model, swapped=each) for each in orders)
-        return judgements.combine_rounds(self.form, rounds, self.quorum)
+        calls = (self._ask(subject, model, at, swapped=swapped) for swapped in orders for at in range(self.repeats))
+        votes = await asking.wait_for_all(calls)
+        by_order = [votes[at : at + self.repeats] for at in range(0, len(votes), self.repeats)]
+        judged = [(own, asking.join_logs(own)) for own in by_order]
+        return judgements.combine_orders(self.form, judged, self.quorum)
 
     def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, self._write_answer_request())
-
-    async def _judge_in_one_order(self, subject: JudgedInput, model: Model, *, swapped: bool) -> RoundResult:
-        repeats = range(self.repeats)
-        votes = await asking.wait_for_all(self._ask(subject, model, at, swapped=swapped) for at in repeats)
-        return judgements.collect_round(votes, asking.join_logs(votes), swapped=swapped)
 
     async def _ask(self, subject: JudgedInput, model: Model, repeat: int, *, swapped: bool) -> asking.Vote[Opinion]:
         shown = subject.format_parts(swapped=swapped)
