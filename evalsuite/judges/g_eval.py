@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,21 +37,6 @@ STEPS = (
     "An answer to a question is going to be scored on {aspect}. Write the evaluation steps for it: a short "
     "numbered list of what to read, to look for and to weigh before the score is given. Write nothing else."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedScore:
-    """The expected value of a score: the mean of all scores, weighted by the judge's probability of each."""
-
-    score: float  # The expected score, on the aspect's scale.
-    method: str  # Where the probabilities come from: `logprobs` or `samples`.
-    # The total probability of all scores, before scaling it to 1; if samples were drawn, the share of readable samples.
-    mass: float
-
-    def make_facts(self) -> dict[str, Any]:
-        """Return facts for a record: `method`, `mass`, and `little` if `mass` is below `LOW_PROBABILITY`."""
-        little = {"little": True} if self.mass < LOW_PROBABILITY else {}
-        return {"method": self.method, "mass": self.mass, **little}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +70,10 @@ class Weighted:
         calls = (self._compute_expected_score(name, *part, model) for name, part in parts.items())
         judgements, log = await asking.collect_readable_judgements(calls)
         expected = {name: judgement.value for name, judgement in zip(parts, judgements, strict=True)}
-        scores = {name: weighted.score for name, weighted in expected.items()}
+        scores = {name: score for name, (score, _) in expected.items()}
         verdict = find_better_answer(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
         opinion = Opinion(scores, verdict)
-        weights = {name: weighted.make_facts() for name, weighted in expected.items()}
+        weights = {name: facts for name, (_, facts) in expected.items()}
         return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
 
     def list_prompt_sentences(self) -> Sequence[str]:
@@ -96,7 +81,12 @@ class Weighted:
 
     async def _compute_expected_score(
         self, speaker: str, subject: JudgedInput, aspect: Likert, model: Model
-    ) -> Judgement[WeightedScore]:
+    ) -> Judgement[tuple[float, dict[str, Any]]]:
+        """Compute an expected score, with the facts `method`, `mass`, and `little` if `mass` is low.
+
+        The method `logprobs` is used unless the server refuses log-probabilities or returns none for a score; `mass` is
+        the total probability of all scores. With the method `samples`, `mass` is the share of readable samples.
+        """
         steps, log = await self._request_evaluation_steps(aspect, model)
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
         prompt = make_prompt_messages(subject.format_parts(), request, subject.media)
@@ -105,10 +95,21 @@ class Weighted:
             wanted = {"attempts": self.attempts, **self.params, **params}
             return asking.ask_until_parsed(model, prompt, partial(parse_whole_score, aspect=aspect), **wanted)
 
-        expected = await _estimate_score_from_logprobs(
-            ask_for_score, aspect
-        ) or await self._estimate_score_from_samples(ask_for_score)
-        return replace(expected, log=asking.label_log(log + expected.log, speaker, model))
+        found, method = None, "logprobs"
+        with suppress(RequestRefused):
+            answer = await ask_for_score(logprobs=True, top_logprobs=ALTERNATIVES)
+            found = compute_expectation(drop_reasoning_tokens(answer.logprobs or ()), aspect, answer.value)
+            messages = answer.log
+        if found is None:
+            # Replace a temperature of 0 by 1, because at 0 all samples would be equal.
+            temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
+            asked = [ask_for_score(temperature=temperature, seed=seed + at) for at in range(self.samples)]
+            samples, messages = await asking.collect_readable_judgements(asked, self.samples // 2 + 1)
+            mean = math.fsum(sample.value for sample in samples) / len(samples)
+            found, method = (mean, len(samples) / self.samples), "samples"
+        score, mass = found
+        facts = {"method": method, "mass": mass} | ({"little": True} if mass < LOW_PROBABILITY else {})
+        return Judgement((score, facts), "", asking.label_log(log + messages, speaker, model))
 
     async def _request_evaluation_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
         if not self.steps:
@@ -117,29 +118,6 @@ class Weighted:
         options = {"attempts": self.attempts, "read_cut_off": True, **self.params, "max_tokens": STEPS_TOKENS}
         written = await asking.ask_until_parsed(model, request, asking.strip_nonempty_text, **options)
         return f"\nEvaluation steps:\n{written.value}\n", written.log
-
-    async def _estimate_score_from_samples(
-        self, ask: Callable[..., Awaitable[Judgement[int]]]
-    ) -> Judgement[WeightedScore]:
-        # Replace a temperature of 0 by 1, because at 0 all samples would be equal.
-        temperature, seed = self.params.get("temperature") or 1.0, int(self.params.get("seed") or 0)
-        asked = [ask(temperature=temperature, seed=seed + at) for at in range(self.samples)]
-        samples, log = await asking.collect_readable_judgements(asked, self.samples // 2 + 1)
-        values = [sample.value for sample in samples]
-        expected = WeightedScore(math.fsum(values) / len(values), "samples", len(values) / self.samples)
-        return Judgement(expected, "", log)
-
-
-async def _estimate_score_from_logprobs(
-    ask: Callable[..., Awaitable[Judgement[int]]], aspect: Likert
-) -> Judgement[WeightedScore] | None:
-    """Compute the expected score; None if the server refuses log-probabilities or returns none for a score."""
-    try:
-        judgement = await ask(logprobs=True, top_logprobs=ALTERNATIVES)
-    except RequestRefused:
-        return None
-    found = compute_expectation(drop_reasoning_tokens(judgement.logprobs or ()), aspect, judgement.value)
-    return Judgement(WeightedScore(found[0], "logprobs", found[1]), judgement.text, judgement.log) if found else None
 
 
 def parse_whole_score(text: str, aspect: Likert) -> int:
