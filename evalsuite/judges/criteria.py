@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,7 +25,6 @@ from evalsuite.judges.prompts import NONE, Part
 if TYPE_CHECKING:
     from evalsuite.core.types import Sample
 
-ABSTENTION_CHOICE: ChoiceFormat[bool] = ChoiceFormat({True: CANNOT_TELL_PATTERN})
 MOST_ITEMS = 200  # The maximum length of a list of items; longer lists are refused, because each item needs a call.
 LONGEST_ITEM = 500  # The maximum length, in characters, of an item's text in a record.
 YES_OR_NO_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
@@ -144,7 +144,7 @@ class OrCannotTell:
     def read_answer(self, text: str) -> Reading:
         labels = (self._get_value_key(), *VERDICT.labels, *SCORE_SYNONYMS)
         try:
-            AnswerForm({"verdict": AnswerField(labels, ABSTENTION_CHOICE)}).read_fields(text)
+            AnswerForm({"verdict": AnswerField(labels, ChoiceFormat({True: CANNOT_TELL_PATTERN}))}).read_fields(text)
         except MissingFieldError:
             return self.criteria.read_answer(text)
         try:
@@ -294,8 +294,6 @@ def read_yes_or_no(value: Any) -> float:
     return read
 
 
-Verdicts = dict[int, tuple[float, str]]  # Maps a question's number to its verdict (1.0 is yes, 0.0 is no) and reason.
-
 NUMBERED = re.compile(
     rf"^[\s*`_#>-]{{0,6}}(?:criterion )?(\d{{1,3}})[.):*\s]{{1,6}}{parsing.OPENING}[*`_]{{0,3}}({YES_OR_NO.pattern})"
     rf"[*`_]{{0,3}}{parsing.CLOSING}({parsing.REASON})\s*$",
@@ -362,7 +360,7 @@ class Checklist:
         """
         text = parsing.remove_reasoning(text)
         questions = list(self.weights)
-        verdicts = _read_verdicts_from_json(text, questions) or _read_verdicts_from_lines(text)
+        verdicts = _collect_verdicts([*_list_entries_in_json(text, questions)] or _list_numbered_lines(text))
         missing = [str(at) for at in range(1, len(questions) + 1) if at not in verdicts]
         if missing:
             raise ValueError(f"it has no verdict, yes or no, for criterion {', '.join(missing)}.")
@@ -382,17 +380,17 @@ class Tree:
     root: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        _list_leaf_scores(self.root)
+        _list_questions_and_scores(self.root)
 
     @property
     def worst(self) -> float:
         """The worst value on the scale."""
-        return min(_list_leaf_scores(self.root))
+        return min(_list_questions_and_scores(self.root)[1])
 
     @property
     def best(self) -> float:
         """The best value on the scale."""
-        return max(_list_leaf_scores(self.root))
+        return max(_list_questions_and_scores(self.root)[1])
 
     def write_answer_request(self) -> str:
         return self._make_checklist_of_questions().write_answer_request()
@@ -413,46 +411,35 @@ class Tree:
         return Reading(float(node), "; ".join(reasons), parts)
 
     def _make_checklist_of_questions(self) -> Checklist:
-        return Checklist(dict.fromkeys(_list_tree_questions(self.root), 1.0))
+        return Checklist(dict.fromkeys(_list_questions_and_scores(self.root)[0], 1.0))
 
 
 CRITERION = re.compile(r"(?:criterion )?#?(\d{1,3})\b", re.IGNORECASE)
 
 
-def _find_criterion_number(name: Any, place: int, questions: Sequence[str]) -> int:
-    """Return the number of the criterion that an entry names by number or question; otherwise, its position."""
-    text = str(name).strip()
-    if text in questions:
-        return questions.index(text) + 1
-    match = CRITERION.match(text)
-    return int(match[1]) if match and int(match[1]) else place
-
-
-def _read_verdicts_from_json(text: str, questions: Sequence[str]) -> Verdicts:
+def _list_entries_in_json(text: str, questions: Sequence[str]) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the criterion's number, verdict and reason of each entry; its position counts if it names no criterion."""
     entries = [entry for entry in _find_list_in_json(text, "answers") or () if isinstance(entry, Mapping)]
-    return _collect_verdicts(
-        (
-            _find_criterion_number(entry.get("criterion"), at, questions),
-            entry.get("verdict", entry.get("met", entry.get("answer"))),
-            entry.get("reason"),
-        )
-        for at, entry in enumerate(entries, 1)
-    )
+    for at, entry in enumerate(entries, 1):
+        name = str(entry.get("criterion")).strip()
+        match = CRITERION.match(name)
+        number = questions.index(name) + 1 if name in questions else int(match[1]) if match else 0
+        yield number or at, entry.get("verdict", entry.get("met", entry.get("answer"))), entry.get("reason")
 
 
-def _read_verdicts_from_lines(text: str) -> Verdicts:
-    """Read the verdicts from numbered lines; return {} if a reason or later text takes a verdict back."""
+def _list_numbered_lines(text: str) -> list[tuple[int, Any, Any]]:
+    """List each line's number, verdict and reason; return [] if a reason or later text takes a verdict back."""
     matches = list(NUMBERED.finditer(text))
     clear = all(parsing.is_unchanged_by_reason(match, YES_OR_NO) for match in matches)
     if not clear or (matches and parsing.RETRACTED.search(text[matches[-1].end() :])):
-        return {}
-    return _collect_verdicts((int(match[1]), match[2], match[3].strip(" -:.,()\n")) for match in matches)
+        return []
+    return [(int(match[1]), match[2], match[3].strip(" -:.,()\n")) for match in matches]
 
 
-def _collect_verdicts(answers: Any) -> Verdicts:
-    """Map each criterion's number to its verdict and reason; raise ValueError if two verdicts differ."""
-    verdicts: Verdicts = {}
-    for number, word, reason in answers:
+def _collect_verdicts(entries: Iterable[tuple[int, Any, Any]]) -> dict[int, tuple[float, str]]:
+    """Map each criterion's number to its verdict (1.0 or 0.0) and reason; raise ValueError if two verdicts differ."""
+    verdicts: dict[int, tuple[float, str]] = {}
+    for number, word, reason in entries:
         verdict = read_yes_or_no(word)
         if verdicts.get(number, (verdict, ""))[0] != verdict:
             raise ValueError(f"it has two verdicts for criterion {number}.")
@@ -460,20 +447,16 @@ def _collect_verdicts(answers: Any) -> Verdicts:
     return verdicts
 
 
-def _list_tree_questions(node: Any) -> list[str]:
-    if not isinstance(node, Mapping):
-        return []
-    return [node["question"], *_list_tree_questions(node["yes"]), *_list_tree_questions(node["no"])]
-
-
-def _list_leaf_scores(node: Any) -> list[float]:
+def _list_questions_and_scores(node: Any) -> tuple[list[str], list[float]]:
+    """List the questions below a node of a decision tree, and the scores of its leaves."""
     if isinstance(node, Mapping):
         if set(node) != {"question", "yes", "no"}:
             raise SettingsError(f"a node of a decision tree has question, yes and no; got {', '.join(map(str, node))}")
-        return [*_list_leaf_scores(node["yes"]), *_list_leaf_scores(node["no"])]
+        questions, scores = zip(*(_list_questions_and_scores(node[answer]) for answer in ("yes", "no")), strict=True)
+        return [node["question"], *chain(*questions)], [*chain(*scores)]
     if isinstance(node, bool) or not isinstance(node, (int, float)):
         raise SettingsError(f"a leaf of a decision tree is a number; got {node!r:.80}")
-    return [float(node)]
+    return [], [float(node)]
 
 
 def make_criteria(
