@@ -44,6 +44,11 @@ class Opinion:
     scores: Mapping[str, float] = field(default_factory=dict)
     verdict: PairVerdict | None = None  # The better of two answers; None if only one answer is judged.
 
+    def __str__(self) -> str:
+        if self.verdict and PREFERENCE not in self.scores:
+            return self.verdict
+        return ", ".join(f"{name} {value:g}" for name, value in self.scores.items())
+
     def exchange_answers(self) -> Opinion:
         """Return the opinion with the first and the second answer exchanged."""
         scores = {OTHER.get(key, key): 1 - value if key == PREFERENCE else value for key, value in self.scores.items()}

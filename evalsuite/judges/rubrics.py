@@ -155,7 +155,17 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         asked = _make_prompt_template(template, scale or (1, 5), read, shown or DEFAULT_SLOTS)
     else:
         asked = None if criteria is None else make_criteria(cast("Any", criteria), scale, anchors or {})
-    _check_rubric_options(asked, read, levels, swap=swap, lacks_passes=bool(confirm_failures) and passes is None)
+    problems = {
+        "read= belongs to a template=; the criteria say what form of answer the judge gives": (
+            read is not None and template is None
+        ),
+        "rubric: levels= and swap= belong to compare=": levels != 3 or not swap,
+        "confirm_failures needs passes=, the lowest value that passes": (
+            isinstance(asked, (Likert, Template)) and confirm_failures and passes is None
+        ),
+    }
+    if problem := next((message for message, is_wrong in problems.items() if is_wrong), None):
+        raise SettingsError(problem)
     if asked:
         check_passing_score(asked, passes)
     return Rubric(
@@ -174,15 +184,6 @@ def rubric(  # noqa: PLR0913 - a judge is declared in one line, each option a ke
         select_generation_params(rubric, params),
         cannot_tell,
     )
-
-
-def _check_rubric_options(criteria: Criteria | None, read: Any, levels: int, *, swap: bool, lacks_passes: bool) -> None:
-    if read is not None and not isinstance(criteria, Template):
-        raise SettingsError("read= belongs to a template=; the criteria say what form of answer the judge gives")
-    if levels != 3 or not swap:
-        raise SettingsError("rubric: levels= and swap= belong to compare=")
-    if isinstance(criteria, (Likert, Template)) and lacks_passes:
-        raise SettingsError("confirm_failures needs passes=, the lowest value that passes")
 
 
 def check_passing_score(criteria: Criteria, passes: float | None) -> None:
@@ -246,12 +247,14 @@ class Rubric:
         shown = JudgedParts(self.make_prompt_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
-        if self._has_no_items_to_judge(criteria, sample, transcript):
+        fields = self._choose_shown_fields(sample)
+        holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
+        if isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip():
             reading = Reading(criteria.worst, "the answer is empty")
             votes = [Vote(model.name, model.name, reading) for model in models]
         else:
             votes = await wait_for_all(self.ask_for_vote(criteria, shown, model, at) for model, at in seats)
-        value, votes = await self._confirm_failure(criteria, shown, models[0], votes)
+        value, votes = await self._combine_votes(criteria, shown, models[0], votes)
         people = judgements.make_people_facts(
             sample, [self.name], scale=(criteria.worst, criteria.best), passing_score=self.find_passing_score(criteria)
         )
@@ -284,16 +287,17 @@ class Rubric:
         instruction = self.write_instruction(self.criteria or read_sample_criteria(sample))
         return instruction.partition("\nReply with one JSON object")[0]
 
-    def _has_no_items_to_judge(self, criteria: Criteria, sample: Sample, transcript: Transcript) -> bool:
-        fields = self._choose_shown_fields(sample)
-        holding = [fields.get(criteria.section)] if isinstance(criteria, Each) and criteria.section else fields.values()
-        return isinstance(criteria, Each) and "answer" in holding and not transcript.answer.strip()
-
-    async def _confirm_failure(
+    async def _combine_votes(
         self, criteria: Criteria, shown: JudgedParts, model: Model, votes: list[Vote[Reading]]
     ) -> tuple[float, list[Vote[Reading]]]:
-        """Request more votes, up to the number `confirm_failures`, if the first verdict is a failure."""
-        value, passing = self._combine_votes(votes), self.find_passing_score(criteria)
+        """Combine votes to one value; if it fails, request more votes, up to the number `confirm_failures`.
+
+        The value is NaN if at least half of the votes cannot tell. Raise JudgeError if too few votes are readable.
+        """
+        problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.value is None]
+        require_quorum(len(votes) - len(problems), problems, self.quorum, "judges", join_logs(votes))
+        values, passing = _list_values(votes), self.find_passing_score(criteria)
+        value = AGGREGATES[self.aggregate](values) if values else math.nan
         if passing is None or not value < passing or len(votes) >= self.confirm_failures or not join_logs(votes):
             return value, votes
         again = range(len(votes), self.confirm_failures)
@@ -304,23 +308,13 @@ class Rubric:
         agreeing = failed if len(failed) > len(passed) else passed
         return AGGREGATES[self.aggregate](agreeing) if agreeing else math.nan, votes
 
-    def _combine_votes(self, votes: Sequence[Vote[Reading]]) -> float:
-        """Combine votes to one value, or NaN if at least half cannot tell; raise JudgeError if too few are readable."""
-        problems = [f"{self.name}: {vote.problem}" for vote in votes if vote.value is None]
-        require_quorum(len(votes) - len(problems), problems, self.quorum, "judges", join_logs(votes))
-        values = _list_values(votes)
-        return AGGREGATES[self.aggregate](values) if values else math.nan
-
     def _make_score(
         self, value: float, votes: Sequence[Vote[Reading]], models: Sequence[Model], people_facts: Mapping[str, Any]
     ) -> Score:
-        readings = [vote.value for vote in votes if vote.value]
-        ballots = []
-        for vote in votes:
-            if vote.value:
-                opinion = Opinion({self.name: vote.value.value} if vote.value.is_decided else {})
-                ballots.append(Ballot(vote.judge, vote.model, False, opinion).encode_ballot())
-        log = join_logs(votes)
+        readings, log = [vote.value for vote in votes if vote.value], join_logs(votes)
+        opinions = [Opinion({self.name: reading.value} if reading.is_decided else {}) for reading in readings]
+        readable = zip((vote for vote in votes if vote.value), opinions, strict=True)
+        ballots = [Ballot(vote.judge, vote.model, False, opinion).encode_ballot() for vote, opinion in readable]
         alike = [reading for reading in readings if reading.is_decided != math.isnan(value)]
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
         lost, untold = len(votes) - len(readings), sum(not reading.is_decided for reading in readings)

@@ -315,7 +315,12 @@ class JudgeScorer:
         subject = self.make_judged_input(sample, transcript)
         judge = judge.peer(self.model) if self.model else judge
         assessment = await self.judge(subject, judge)
-        values = self._make_score_values(assessment.opinion)
+        opinion, values = assessment.opinion, dict(assessment.opinion.scores)
+        if opinion.verdict == CANNOT_TELL:
+            values = {PREFERENCE + COUNTED_APART: 1.0}
+        elif opinion.verdict is not None:
+            apart = {PREFERENCE + COUNTED_APART: 0.0} if self.metrics else {}
+            values = {PREFERENCE: values.get(PREFERENCE, judgements.WINS[opinion.verdict]), **apart}
         name, *others = values
         facts = {**assessment.encode_assessment(), "lengths": [len(answer) for answer in subject.answers]}
         facts |= _collect_bias_facts(sample) if len(self.rivals) == 1 else {}
@@ -324,7 +329,7 @@ class JudgeScorer:
             facts |= judgements.make_people_facts(sample, judged, nominal=bool(self.rivals))
         # Nest the facts under the judge's prefix, because the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
-        note = "; ".join(f"{ballot.judge}: {_format_opinion(ballot.opinion)}" for ballot in assessment.ballots)
+        note = "; ".join(f"{ballot.judge}: {ballot.opinion}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {
             self.prefix + name: Score(values[name], note=note, facts=facts, log=assessment.log),
             **{self.prefix + other: values[other] for other in others},
@@ -334,18 +339,8 @@ class JudgeScorer:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The declarations of the scores; empty unless the judge may answer `cannot tell`."""
-        return judgements.declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if self._is_abstention_allowed() else {}
-
-    def _is_abstention_allowed(self) -> bool:
-        return bool(getattr(getattr(self.judge, "form", None), "cannot_tell", False))
-
-    def _make_score_values(self, opinion: Opinion) -> dict[str, float]:
-        if opinion.verdict is None:
-            return dict(opinion.scores)
-        if opinion.verdict == CANNOT_TELL:
-            return {PREFERENCE + COUNTED_APART: 1.0}
-        apart = {PREFERENCE + COUNTED_APART: 0.0} if self._is_abstention_allowed() else {}
-        return {PREFERENCE: opinion.scores.get(PREFERENCE, judgements.WINS[opinion.verdict]), **apart}
+        abstains = getattr(getattr(self.judge, "form", None), "cannot_tell", False)
+        return judgements.declare_scores(self.prefix + PREFERENCE, (0.0, 1.0)) if abstains else {}
 
     def write_signature(self, models: Sequence[Model]) -> str:
         return judgements.make_judge_signature(self.judge, models, [self.rivals, self.background, list(self.hide)])
@@ -389,12 +384,6 @@ def _collect_bias_facts(sample: Sample) -> dict[str, Any]:
     if isinstance(human, str) and human in judgements.WINS:
         facts["human"] = human
     return facts
-
-
-def _format_opinion(opinion: Opinion) -> str:
-    if opinion.verdict and PREFERENCE not in opinion.scores:
-        return opinion.verdict
-    return ", ".join(f"{name} {value:g}" for name, value in opinion.scores.items())
 
 
 def _get_first_target(sample: Sample) -> str:
