@@ -64,7 +64,7 @@ SHARED = (
 )
 def run_gateway(options: Namespace) -> int:
     """Serve until a signal arrives."""
-    from evalsuite.service.serving import ServiceSettings, run_until_signal
+    from evalsuite.service.serving import run_until_signal
 
     if not options.max_age >= 0:
         raise SettingsError(f"--max-age {options.max_age}: it must be a number of hours of at least 0, or inf")
@@ -73,21 +73,7 @@ def run_gateway(options: Namespace) -> int:
     if any(model.startswith("function:") for model in options.model):
         # Import `function:` models from the current folder, as a session imports them from its root folder.
         sys.path.insert(0, str(Path.cwd()))
-    run_until_signal(
-        ServiceSettings(
-            settings=make_settings({name: getattr(options, name) for name in SHARED}),
-            host=options.host,
-            port=options.port,
-            store=options.store,
-            max_age=None if math.isinf(options.max_age) else options.max_age * 3600.0,
-            clients=options.clients,
-            models=options.model,
-            upstreams=options.upstream,
-            certificate=options.tls_cert,
-            key=options.tls_key,
-            audit=options.audit,
-        )
-    )
+    run_until_signal(options, make_settings({name: getattr(options, name) for name in SHARED}))
     return 0
 
 

@@ -3,87 +3,76 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import ssl
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from evalsuite.core.errors import EvalsuiteError, RunError, SettingsError
 from evalsuite.core.redaction import redact
-from evalsuite.gateway.concealment import HashedSecrets
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.opening import make_access_without_key
 from evalsuite.gateway.spend import read_prices
 from evalsuite.service.clients import ANYBODY, Client, SharedLedger, is_loopback, read_clients
-from evalsuite.service.server import AuditLog, GatewayServer
+from evalsuite.service.server import AllowedUpstreams, AuditLog, GatewayServer
 from evalsuite.service.store import ServiceStore, open_store
-from evalsuite.service.upstreams import AllowedUpstreams
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from evalsuite.core.settings import Settings
 
 POLL_SECONDS = 1.0  # Seconds between two reads of the amount that other gateways have spent.
 POLLS_UNTIL_RETRY = 60  # Polls between retries of models that failed permanently (for lack of credit, for example).
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceSettings:
-    """The settings of a gateway, from the command's options."""
+def run_until_signal(options: Namespace, settings: Settings) -> None:
+    """Run a gateway until SIGINT or SIGTERM.
 
-    settings: Settings  # Limits, prices and time-outs.
-    host: str  # The address on which the service listens.
-    port: int  # The port; 0 means any free port.
-    store: str  # The path of an SQLite file, or a PostgreSQL address (`postgresql://...`).
-    max_age: float | None  # Seconds for which a stored answer is reused; None means no limit.
-    clients: Path | None  # The file of clients; None if everybody on this host may send requests.
-    models: Sequence[str]  # The models that may be called; empty for any model.
-    upstreams: Sequence[str]  # Addresses of model servers.
-    certificate: Path | None  # The file with the TLS certificate; None means plain HTTP.
-    key: Path | None  # The file with the certificate's private key.
-    audit: Path | None = None  # The audit log, with a line per request; None writes no log.
-
-
-def run_until_signal(service: ServiceSettings) -> None:
-    """Run a gateway until SIGINT or SIGTERM."""
-    clients = read_clients(service.clients) if service.clients else []
-    tls = _make_tls_context(service)
-    if not is_loopback(service.host) and (tls is None or not clients):
+    Args:
+        options: the options of `evalsuite gateway`.
+        settings: limits, prices and time-outs of calls.
+    """
+    clients = read_clients(options.clients) if options.clients else []
+    tls = _make_tls_context(options)
+    if not is_loopback(options.host) and (tls is None or not clients):
         raise SettingsError(
-            f"--host {service.host} can be reached over the network, so it needs --tls-cert and --clients. "
-            f"Or leave it on loopback and reach it through a tunnel: ssh -L {service.port}:127.0.0.1:{service.port}"
+            f"--host {options.host} can be reached over the network, so it needs --tls-cert and --clients. "
+            f"Or leave it on loopback and reach it through a tunnel: ssh -L {options.port}:127.0.0.1:{options.port}"
         )
-    if service.settings.max_cost is None and any(client.share < 1 for client in clients):
-        raise SettingsError(f"--clients {service.clients}: a share is a part of --max-cost, which is not given")
-    asyncio.run(_run_service(service, clients, tls))
+    if settings.max_cost is None and any(client.share < 1 for client in clients):
+        raise SettingsError(f"--clients {options.clients}: a share is a part of --max-cost, which is not given")
+    asyncio.run(_run_service(options, settings, clients, tls))
 
 
-def _make_tls_context(service: ServiceSettings) -> ssl.SSLContext | None:
-    if service.certificate is None:
+def _make_tls_context(options: Namespace) -> ssl.SSLContext | None:
+    if options.tls_cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        context.load_cert_chain(service.certificate, service.key)
+        context.load_cert_chain(options.tls_cert, options.tls_key)
     except (OSError, ssl.SSLError) as error:
-        files = f"--tls-cert {service.certificate}" + (f", --tls-key {service.key}" if service.key else "")
+        files = f"--tls-cert {options.tls_cert}" + (f", --tls-key {options.tls_key}" if options.tls_key else "")
         expected = "expected PEM files with a certificate and its private key, which may be in one"
         raise SettingsError(f"{files}: {error.strerror or error}; {expected}") from error
     return context
 
 
-async def _run_service(service: ServiceSettings, clients: Sequence[Client], tls: ssl.SSLContext | None) -> None:
-    settings = service.settings
-    audit = AuditLog(service.audit, _print_error) if service.audit else None
-    upstreams = AllowedUpstreams(service.models, service.upstreams, make_access_without_key(settings))
+async def _run_service(
+    options: Namespace, settings: Settings, clients: Sequence[Client], tls: ssl.SSLContext | None
+) -> None:
+    audit = AuditLog(options.audit, _print_error) if options.audit else None
+    upstreams = AllowedUpstreams(options.model, options.upstream, make_access_without_key(settings))
     prices = read_prices(settings.price)
-    store = open_store(service.store, clients or (ANYBODY,), service.max_age)
+    max_age = None if math.isinf(options.max_age) else options.max_age * 3600.0
+    store = open_store(options.store, clients or (ANYBODY,), max_age)
     ledger = SharedLedger(settings.max_cost, clients or (ANYBODY,), store.read_paid_amounts())
     gateway = Gateway(
         upstreams.open_backend,
@@ -92,21 +81,20 @@ async def _run_service(service: ServiceSettings, clients: Sequence[Client], tls:
         ledger,
         prices,
         _print_error,
-        vault=HashedSecrets(),
         patience=settings.patience,
         call_timeout=settings.call_timeout,
     )
-    server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(service.host), audit=audit)
+    server = GatewayServer(gateway, store, clients, upstreams, local=is_loopback(options.host), audit=audit)
     runner = server.make_runner()
     await runner.setup()
     try:
-        site = web.TCPSite(runner, service.host, service.port, ssl_context=tls, backlog=1024)
+        site = web.TCPSite(runner, options.host, options.port, ssl_context=tls, backlog=1024)
         try:
             await site.start()
         except OSError as error:
-            raise SettingsError(f"--host {service.host} --port {service.port}: {error.strerror or error}") from error
-        host, port = f"[{service.host}]" if ":" in service.host else service.host, runner.addresses[0][1]
-        _print_addresses(f"{'https' if tls else 'http'}://{host}:{port}", service, clients)
+            raise SettingsError(f"--host {options.host} --port {options.port}: {error.strerror or error}") from error
+        host, port = f"[{options.host}]" if ":" in options.host else options.host, runner.addresses[0][1]
+        _print_addresses(f"{'https' if tls else 'http'}://{host}:{port}", options.store, clients)
         await _update_spending_until_signal(gateway, ledger, store)
     finally:
         await runner.cleanup()
@@ -136,12 +124,12 @@ async def _update_spending_until_signal(gateway: Gateway, ledger: SharedLedger, 
                 ledger.set_paid_amounts(store.read_paid_amounts(), store.read_amounts_reserved_elsewhere())
 
 
-def _print_addresses(url: str, service: ServiceSettings, clients: Sequence[Client]) -> None:
+def _print_addresses(url: str, store: str, clients: Sequence[Client]) -> None:
     who = ", ".join(client.name for client in clients) or "everybody on this host"
     sys.stdout.write(
         f"evalsuite gateway: {url}\n"
         f"  clients: {who}\n"
-        f"  store:   {redact(service.store)}\n"
+        f"  store:   {redact(store)}\n"
         f"  sessions: pytest cases/ --gateway={url}\n"
         f"  OpenAI clients: OPENAI_BASE_URL={url}/v1\n"
         f"  {url}/health, {url}/metrics; Ctrl-C ends it\n"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
@@ -220,9 +220,10 @@ class PostgresStore:
         max_age: seconds for which a stored answer is reused; None means no limit.
     """
 
-    read_only = False
-    outcomes = None
-    shared = True
+    read_only, shared = False, True
+    # The sessions that run the cases store outcomes of requests and tool calls.
+    outcomes: Any = None
+    tool_calls: Any = None
 
     def __init__(self, url: str, clients: Iterable[Client], max_age: float | None) -> None:
         try:
@@ -235,43 +236,33 @@ class PostgresStore:
         self._gateway = f"{platform.node()} {os.getpid()}"
         self._connection: psycopg.Connection[Any] | None = None
         self._down = True  # True until the first connection, and after an attempt that did not reach the server.
-        self._create_tables_and_clients(sorted(client.name for client in clients))
+        names = sorted(client.name for client in clients)
+        self._run_with_reconnect(lambda db: self._create_tables_and_clients(db, names))
         self.has_older_keys = bool(self._execute_and_fetch_rows(OLDER))
 
-    @property
-    def tool_calls(self) -> NoReturn:
-        """Raise `RunError`: this store has no tool calls, because the sessions that run the cases store them."""
-        raise RunError("a gateway service runs no case, and keeps no tool calls")
-
-    def _get_connection(self) -> psycopg.Connection[Any]:
-        if self._connection is None or self._connection.closed:
-            self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-            self._connection.execute("SET synchronous_commit TO off; SET search_path TO evalsuite")
-        return self._connection
-
-    def _create_tables_and_clients(self, clients: list[str]) -> None:
-        def create_tables_and_clients(db: psycopg.Connection[Any]) -> None:
-            with db.transaction():
-                db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-                db.execute(SCHEMA.encode())
-                row = db.execute("SELECT version FROM version").fetchone()
-                if row is None:
-                    db.execute("INSERT INTO version VALUES (%s)", (VERSION,))
-                elif row[0] != VERSION:
-                    raise RunError(
-                        f"--store {redact(self._url)}: version {row[0]} of the tables; this evalsuite has {VERSION}"
-                    )
-            for name in clients:
-                db.execute("INSERT INTO clients (name) VALUES (%s) ON CONFLICT DO NOTHING", (name,))
-
-        self._run_with_reconnect(create_tables_and_clients)
+    def _create_tables_and_clients(self, db: psycopg.Connection[Any], clients: list[str]) -> None:
+        with db.transaction():
+            db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            db.execute(SCHEMA.encode())
+            row = db.execute("SELECT version FROM version").fetchone()
+            if row is None:
+                db.execute("INSERT INTO version VALUES (%s)", (VERSION,))
+            elif row[0] != VERSION:
+                raise RunError(
+                    f"--store {redact(self._url)}: version {row[0]} of the tables; this evalsuite has {VERSION}"
+                )
+        for name in clients:
+            db.execute("INSERT INTO clients (name) VALUES (%s) ON CONFLICT DO NOTHING", (name,))
 
     def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
         """Call a function with the connection. During an outage, only the first call waits until it can reconnect."""
         until = time.monotonic() + (0.0 if self._down else RESTART)
         for attempt in itertools.count():
             try:
-                result = work(self._get_connection())
+                if self._connection is None or self._connection.closed:
+                    self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+                    self._connection.execute("SET synchronous_commit TO off; SET search_path TO evalsuite")
+                result = work(self._connection)
             except self._psycopg.Error as error:
                 broken = self._connection is None or self._connection.closed
                 if not broken or (attempt and time.monotonic() > until):

@@ -18,9 +18,8 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import read_prices
 from evalsuite.service import server as module
 from evalsuite.service.clients import ANYBODY, SharedLedger
-from evalsuite.service.server import GatewayServer
+from evalsuite.service.server import AllowedUpstreams, GatewayServer
 from evalsuite.service.store import open_store
-from evalsuite.service.upstreams import AllowedUpstreams
 
 if TYPE_CHECKING:
     from pathlib import Path

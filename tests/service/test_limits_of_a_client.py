@@ -19,8 +19,8 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.models.credentials import Secret
 from evalsuite.service import server
 from evalsuite.service.clients import CURRENT_CLIENT, MINUTE, Client, ClientQuota
+from evalsuite.service.server import AllowedUpstreams
 from evalsuite.service.store import SqliteStore
-from evalsuite.service.upstreams import AllowedUpstreams
 from tests.unit.gateway.conftest import ScriptedBackend, echo, request
 
 TOKEN = "token-of-the-ci-server"

@@ -29,8 +29,8 @@ from evalsuite.models import chat_format, responses_format
 from evalsuite.models.openai import OpenAIBackend
 from evalsuite.models.protocol import LostAnswer, Transient, WithheldAnswer
 from evalsuite.service.clients import ANYBODY, CURRENT_CLIENT, SharedLedger
-from evalsuite.service.server import GatewayServer
-from evalsuite.service.upstreams import AllowedUpstreams
+from evalsuite.service.server import AllowedUpstreams, GatewayServer
+
 from tests.unit.gateway.conftest import ScriptedBackend, now
 from tests.unit.gateway.random_servers import MemoryStore
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
