@@ -22,7 +22,7 @@ from evalsuite.core.threads import is_async
 from evalsuite.core.types import Completion, Message, Prompt, Request
 from evalsuite.gateway.handle import CASE_EFFECTS, CaseCallProvider, CaseToolCalls, ModelHandle, convert_prompt
 from evalsuite.gateway.loop import await_on_loop, is_current_loop, refuse_work_in_forked_child
-from evalsuite.models.chat_format import decode_vector
+from evalsuite.models.openai_formats import decode_vector
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI

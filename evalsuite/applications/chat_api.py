@@ -11,7 +11,7 @@ from evalsuite.applications.call_log import parse_tool_arguments
 from evalsuite.core import errors
 from evalsuite.core.json_codec import dumps, encode_tool_call, refuse_nan_or_infinity
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
-from evalsuite.models.chat_format import decode_vector
+from evalsuite.models.openai_formats import decode_vector
 
 JSON = "application/json"
 EVENT_STREAM_TYPE = "text/event-stream"

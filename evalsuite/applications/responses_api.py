@@ -11,7 +11,7 @@ from typing import Any
 from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, make_field_error, split_into_words
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Completion, Message, Role, ToolCall
-from evalsuite.models.responses_format import rename_params
+from evalsuite.models.openai_formats import rename_params
 
 READ_ELSEWHERE = frozenset(
     {

@@ -15,7 +15,7 @@ from typing import Any
 from evalsuite.core.errors import RequestRefused, SettingsError, SpendLimitReached
 from evalsuite.core.json_codec import dumps, encode_message
 from evalsuite.core.types import Completion, Request, Usage
-from evalsuite.models import chat_format, responses_format
+from evalsuite.models.openai_formats import build_chat_body, build_response_body
 
 UNBOUNDED_ANSWER = 4096  # Assumed maximum number of an answer's tokens if the request sets no limit.
 
@@ -270,10 +270,9 @@ def _find_body(request: Request) -> Mapping[str, Any]:
     if _find_api_name(request) == "chat" and not request.params.get("extra_body"):
         # In a chat request without `extra_body`, the parameters are the body's fields.
         return request.params
-    form = responses_format if _find_api_name(request) == "responses" else chat_format
+    build_body = build_response_body if _find_api_name(request) == "responses" else build_chat_body
     params = {**request.params, "extra_body": _find_extra_body(request)}
-    body: Mapping[str, Any] = form.build_body(replace(request, messages=(), tools=(), params=params), "")
-    return body
+    return build_body(replace(request, messages=(), tools=(), params=params), "")
 
 
 def _find_extra_body(request: Request) -> Mapping[str, Any]:

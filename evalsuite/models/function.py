@@ -15,8 +15,8 @@ from evalsuite.core.entry_points import load_import_target
 from evalsuite.core.errors import BackendUnavailable, RequestRefused, SettingsError, describe_error
 from evalsuite.core.json_codec import digest, dumps, encode_request
 from evalsuite.core.threads import RaisedInThread, call_maybe_async
-from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import encode_vector, read_usage, split_reasoning
+from evalsuite.core.types import Completion, Request, TokenLogprob, ToolCall
+from evalsuite.models.openai_formats import encode_vector, read_usage, split_reasoning
 from evalsuite.models.protocol import Backend, RateLimited, Transient
 
 OPENAI_FIELDS = frozenset(
@@ -45,7 +45,6 @@ class FunctionBackend(Backend):
         self._function: Callable[..., Any] | None = None
 
     def check(self) -> None:
-        """Check whether the function can be imported."""
         self._load_function()
 
     def _load_function(self) -> Callable[..., Any]:
@@ -110,13 +109,16 @@ class FunctionBackend(Backend):
             if not any(name in answer for name in ("content", "tool_calls", "embeddings")):
                 raise KeyError("content")
             text, reasoning = split_reasoning(answer.get("content") or "")
-            logprobs = answer.get("logprobs")
+            logprobs, usage = answer.get("logprobs"), answer.get("usage") or {}
+            # Treat a missing count as 0, because a function may state only one of the two counts.
+            names = () if "input_tokens" in usage else ("prompt_tokens", "completion_tokens")
+            counted = read_usage({**usage, **{name: int(usage.get(name) or 0) for name in names}})
             return Completion(
                 text=text,
                 reasoning=answer.get("reasoning_content") or reasoning,
                 tool_calls=tuple(ToolCall.from_openai(call) for call in answer.get("tool_calls") or ()),
                 finish_reason=answer.get("finish_reason") or ("tool_calls" if answer.get("tool_calls") else "stop"),
-                usage=_read_function_usage(answer.get("usage") or {}),
+                usage=replace(counted, unpriced=1),
                 logprobs=None if logprobs is None else tuple(_make_token_logprob(*entry) for entry in logprobs),
                 embeddings=tuple(map(encode_vector, answer.get("embeddings") or ())),
                 facts=json.loads(dumps({name: value for name, value in answer.items() if name not in OPENAI_FIELDS})),
@@ -137,12 +139,6 @@ def _select_accepted_arguments(function: Callable[..., Any], arguments: Mapping[
         return dict(arguments)
     names = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
     return {name: value for name, value in arguments.items() if name in names}
-
-
-def _read_function_usage(usage: Mapping[str, Any]) -> Usage:
-    # Treat a missing count as 0, because a function may state only one of the two counts.
-    names = () if "input_tokens" in usage else ("prompt_tokens", "completion_tokens")
-    return replace(read_usage({**usage, **{name: int(usage.get(name) or 0) for name in names}}), unpriced=1)
 
 
 def _make_token_logprob(token: str, logprob: float, top: Mapping[str, float] | None = None) -> TokenLogprob:

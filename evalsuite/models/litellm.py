@@ -12,7 +12,7 @@ from evalsuite.core.errors import BackendUnavailable, RequestRefused
 from evalsuite.core.redaction import redact
 from evalsuite.core.types import Completion, Request
 from evalsuite.models import protocol
-from evalsuite.models.chat_format import build_body, parse_answer
+from evalsuite.models.openai_formats import build_chat_body, parse_chat_answer
 from evalsuite.models.protocol import Backend, BrokenConnection, LostAnswer, UnreachableServer
 
 KEY_HINT = "is the provider's key in the environment the right one?"
@@ -31,7 +31,6 @@ class LitellmBackend(Backend):
         self._importing = asyncio.Lock()
 
     def check(self) -> None:
-        """Check whether litellm is installed."""
         if importlib.util.find_spec("litellm") is None:
             raise BackendUnavailable(
                 f"--model litellm:{self.name} needs the extra `litellm`: pip install 'evalsuite[litellm]'"
@@ -54,7 +53,7 @@ class LitellmBackend(Backend):
             if (value := request.params.get(name) or usual) != usual:
                 raise BackendUnavailable(f"litellm:{self.name} gives whole chat completions only, not {name}={value}")
         await self._import_litellm_once()
-        body = build_body(request, self.name)
+        body = build_chat_body(request, self.name)
         if request.params.get("extra_headers"):
             body["extra_headers"] = request.params["extra_headers"]
         if self.base_url:
@@ -69,7 +68,7 @@ class LitellmBackend(Backend):
         if failed is not None:
             # Raise it here, because stack frames of the client, which `except` would add, contain the key.
             raise failed
-        return parse_answer(answer.model_dump())
+        return parse_chat_answer(answer.model_dump())
 
     def _convert_error(self, error: Exception) -> Exception:
         """Convert litellm's exception according to its HTTP status, because the exception classes vary by provider.

@@ -49,7 +49,6 @@ class LlamaCppBackend(Backend):
         self._starting = asyncio.Lock()
 
     def check(self) -> None:
-        """Check whether the model's file and the package `xllamacpp` exist."""
         self._find_model_file()
 
     def _find_model_file(self) -> Path:

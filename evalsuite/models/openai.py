@@ -24,8 +24,7 @@ from urllib.request import getproxies, proxy_bypass
 from evalsuite.core.errors import BackendUnavailable, EvalsuiteError, RequestRefused
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.redaction import redact
-from evalsuite.models import chat_format, protocol, responses_format
-from evalsuite.models.chat_format import join_stream
+from evalsuite.models import openai_formats, protocol
 from evalsuite.models.credentials import OPENAI, Access, ServerAddress, parse_address
 
 if TYPE_CHECKING:
@@ -39,9 +38,9 @@ T = TypeVar("T")
 
 Api: TypeAlias = "tuple[str, Callable[[Request, str], dict[str, Any]], Callable[[Any], Completion]]"
 APIS: Mapping[str, Api] = {
-    "chat": ("/chat/completions", chat_format.build_body, chat_format.parse_answer),
-    "embeddings": ("/embeddings", chat_format.build_embeddings_body, chat_format.parse_embeddings),
-    "responses": ("/responses", responses_format.build_body, responses_format.parse_answer),
+    "chat": ("/chat/completions", openai_formats.build_chat_body, openai_formats.parse_chat_answer),
+    "embeddings": ("/embeddings", openai_formats.build_embeddings_body, openai_formats.parse_embeddings),
+    "responses": ("/responses", openai_formats.build_response_body, openai_formats.parse_response),
 }
 """By value of the parameter `api`: the path, the function that builds a body, and the one that reads an answer."""
 
@@ -131,7 +130,7 @@ class OpenAIBackend(protocol.Backend):
         content = self._mask_credentials(answer.content)
         streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
         try:
-            plain = join_stream(content) if streamed else json.loads(content)
+            plain = openai_formats.join_stream(content) if streamed else json.loads(content)
         except protocol.LostAnswer as error:
             raise protocol.LostAnswer(self._mask_text(str(error))) from None
         except (ValueError, RecursionError):

@@ -206,7 +206,6 @@ class DirectClient(httpx2.AsyncClient):
         self._direct_transport = transport
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """Send a request, and read the whole answer."""
         rehearsed = _REHEARSED.get()
         if rehearsed is not None:
             rehearsed.append(request)
@@ -287,10 +286,6 @@ def _open_azure_client(address: ServerAddress, access: Access, shared_options: d
         return AsyncAzureOpenAI(**placed)
     if not access.trusted:
         raise BackendUnavailable(f"{address.shown} needs a key: {access.advice}")
-    return _EntraClient(_make_default_azure_credential(address), **placed)
-
-
-def _make_default_azure_credential(address: ServerAddress) -> AsyncTokenCredential:
     try:
         from azure.identity.aio import DefaultAzureCredential
     except ImportError:
@@ -298,7 +293,7 @@ def _make_default_azure_credential(address: ServerAddress) -> AsyncTokenCredenti
             f"{address.shown} needs a key or a token: set AZURE_OPENAI_API_KEY or {AZURE_TOKEN}, or install "
             "evalsuite[azure], which finds the token of this machine"
         ) from None
-    return DefaultAzureCredential()
+    return _EntraClient(DefaultAzureCredential(), **placed)
 
 
 class _EntraClient(AsyncAzureOpenAI):

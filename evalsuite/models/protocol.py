@@ -113,7 +113,13 @@ def make_status_error(
 ) -> Exception:
     """Convert a response with an error status to an exception."""
     message = f"{server} answered {status}: {server_message}"
-    hint = _explain_final_failure(status, server_message.lower())
+    hint = ""  # Why every later request would fail, too.
+    if status == 402 or (status in {400, 429} and any(sign in server_message.lower() for sign in QUOTA)):
+        hint = "the account has no credit left, and waiting does not help"
+    elif status == 404:
+        hint = "does this server know --model by that name, and is the address right?"
+    elif 300 <= status < 400:
+        hint = "redirects are not followed: name the final address"
     if hint:
         return PermanentFailure(f"{message} ({hint})")
     wait = read_retry_after(headers)
@@ -124,17 +130,6 @@ def make_status_error(
     if status >= 500:
         return Outage(message)
     return Transient(message) if status in TEMPORARY_STATUSES else RequestRefused(message)
-
-
-def _explain_final_failure(status: int, server_message: str) -> str:
-    """Explain why every later request would fail; return "" if a later request may succeed."""
-    if status == 402 or (status in {400, 429} and any(sign in server_message for sign in QUOTA)):
-        return "the account has no credit left, and waiting does not help"
-    if status == 404:
-        return "does this server know --model by that name, and is the address right?"
-    if 300 <= status < 400:
-        return "redirects are not followed: name the final address"
-    return ""
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:

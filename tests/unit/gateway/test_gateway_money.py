@@ -25,12 +25,11 @@ from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.spend import UNBOUNDED_ANSWER, Ledger, Price, bound_prompt_tokens
 from evalsuite.journal.batches import StoredBatches
 from evalsuite.journal.database import Database
-from evalsuite.models import chat_format, responses_format
 from evalsuite.models.openai import OpenAIBackend
+from evalsuite.models.openai_formats import build_chat_body, build_response_body
 from evalsuite.models.protocol import LostAnswer, Transient, WithheldAnswer
 from evalsuite.service.clients import ANYBODY, CURRENT_CLIENT, SharedLedger
 from evalsuite.service.server import AllowedUpstreams, GatewayServer
-
 from tests.unit.gateway.conftest import ScriptedBackend, now
 from tests.unit.gateway.random_servers import MemoryStore
 from tests.unit.gateway.scripted_answers import ANSWER, journal_of, script
@@ -381,7 +380,7 @@ def test_no_body_makes_a_server_that_keeps_to_its_bounds_pass_the_limit(
 
     def answer(asked: Request) -> Completion:
         responses = asked.params.get("api") == "responses"
-        body = (responses_format if responses else chat_format).build_body(asked, "m")
+        body = (build_response_body if responses else build_chat_body)(asked, "m")
         return Completion("x", usage=Usage(1, 5, write(body, responses)))
 
     monkeypatch.setattr(batches, "BatchServer", lambda _: ServerOfBatches(write))

@@ -14,10 +14,10 @@ from evalsuite.applications.chat_api import format_usage
 from evalsuite.core.errors import RequestRefused
 from evalsuite.core.json_codec import decode_completion, decode_usage, encode_completion, encode_usage
 from evalsuite.core.types import Completion, Message, Request, TokenLogprob, ToolCall, Usage
-from evalsuite.models.chat_format import (
-    build_body,
+from evalsuite.models.openai_formats import (
+    build_chat_body,
     join_stream,
-    parse_answer,
+    parse_chat_answer,
     parse_embeddings,
     read_usage,
     split_reasoning,
@@ -35,7 +35,7 @@ def answer(message: Any = None, **choice: Any) -> dict[str, Any]:
 
 def test_a_request_becomes_model_messages_and_parameters() -> None:
     request = Request("m", (Message("system", "s"), Message("user", "u")), {"max_tokens": 5, "stop": ["x"]})
-    assert build_body(request, "name") == {
+    assert build_chat_body(request, "name") == {
         "model": "name",
         "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
         "max_tokens": 5,
@@ -44,18 +44,18 @@ def test_a_request_becomes_model_messages_and_parameters() -> None:
 
 
 def test_a_parameter_that_is_none_is_left_to_the_server() -> None:
-    assert "temperature" not in build_body(Request("m", (), {"temperature": None}), "m")
+    assert "temperature" not in build_chat_body(Request("m", (), {"temperature": None}), "m")
 
 
 def test_tools_are_wrapped_unless_they_are_already() -> None:
     wrapped = {"type": "function", "function": {"name": "g"}}
-    body = build_body(Request("m", (), tools=({"name": "f", "parameters": {}}, wrapped)), "m")
+    body = build_chat_body(Request("m", (), tools=({"name": "f", "parameters": {}}, wrapped)), "m")
     assert body["tools"] == [{"type": "function", "function": {"name": "f", "parameters": {}}}, wrapped]
 
 
 def test_calls_of_tools_and_their_answers_are_sent_back_as_they_came() -> None:
     messages = (Message("assistant", "", (ToolCall("c1", "f", '{"x": 1}'),)), Message("tool", "2", tool_call_id="c1"))
-    assert build_body(Request("m", messages), "m")["messages"] == [
+    assert build_chat_body(Request("m", messages), "m")["messages"] == [
         {
             "role": "assistant",
             "content": "",
@@ -66,26 +66,26 @@ def test_calls_of_tools_and_their_answers_are_sent_back_as_they_came() -> None:
 
 
 def test_an_answer_is_read_with_its_usage() -> None:
-    assert parse_answer(answer()) == Completion("hi", usage=Usage(1, 3, 2))
+    assert parse_chat_answer(answer()) == Completion("hi", usage=Usage(1, 3, 2))
 
 
 def test_an_answer_without_usage_took_an_unknown_number_of_tokens() -> None:
-    assert parse_answer({"choices": [{"message": {"content": "hi"}}]}) == Completion("hi", usage=Usage(1, 0, 0))
+    assert parse_chat_answer({"choices": [{"message": {"content": "hi"}}]}) == Completion("hi", usage=Usage(1, 0, 0))
 
 
 @pytest.mark.parametrize("content", [None, "", []])
 def test_an_answer_without_words_is_empty(content: Any) -> None:
-    assert parse_answer(answer({"content": content})).text == ""
+    assert parse_chat_answer(answer({"content": content})).text == ""
 
 
 def test_content_in_parts_is_put_together() -> None:
     parts = [{"text": "a"}, {"type": "image"}, {"text": None}, {"type": "text", "text": "b"}]
-    assert parse_answer(answer({"content": parts})).text == "ab"
+    assert parse_chat_answer(answer({"content": parts})).text == "ab"
 
 
 def test_calls_of_tools_are_read() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
-    read = parse_answer(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
+    read = parse_chat_answer(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
     assert read.tool_calls == (ToolCall("c1", "f", '{"x": 1}'),)
     assert read.finish_reason == "tool_calls"
 
@@ -94,31 +94,31 @@ def test_geminis_signature_of_a_call_is_sent_back_with_the_call() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": "{}"}}
     signed = {**call, "extra_content": {"google": {"thought_signature": "Ej=="}}}
     parts = [signed, {"function": {"arguments": ""}}]
-    for completion in (parse_answer(answer({"tool_calls": [signed]})), stream({"delta": {"tool_calls": parts}})):
+    for completion in (parse_chat_answer(answer({"tool_calls": [signed]})), stream({"delta": {"tool_calls": parts}})):
         stored = decode_completion(encode_completion(completion))
         message = Message("assistant", tool_calls=stored.tool_calls)
-        assert build_body(Request("m", (message,)), "m")["messages"][0]["tool_calls"] == [signed]
+        assert build_chat_body(Request("m", (message,)), "m")["messages"][0]["tool_calls"] == [signed]
 
 
 def test_logprobs_are_read_with_their_alternatives() -> None:
     top = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -2}]
     given = {"content": [{**top[0], "top_logprobs": top}, {"token": "!", "logprob": 0}]}
-    assert parse_answer(answer(logprobs=given)).logprobs == (
+    assert parse_chat_answer(answer(logprobs=given)).logprobs == (
         TokenLogprob("A", -0.1, (("A", -0.1), ("B", -2.0))),
         TokenLogprob("!", 0.0, ()),
     )
-    assert parse_answer(answer(logprobs=None)).logprobs is None
-    assert parse_answer(answer(logprobs={"content": None})).logprobs is None
+    assert parse_chat_answer(answer(logprobs=None)).logprobs is None
+    assert parse_chat_answer(answer(logprobs={"content": None})).logprobs is None
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_reasoning_that_the_server_keeps_apart_stays_apart(field: str) -> None:
-    read = parse_answer(answer({field: "let me see", "content": "42"}))
+    read = parse_chat_answer(answer({field: "let me see", "content": "42"}))
     assert (read.reasoning, read.text) == ("let me see", "42")
 
 
 def test_reasoning_of_a_strange_kind_does_not_cost_the_answer() -> None:
-    assert parse_answer(answer({"reasoning": {"summary": "x"}})) == parse_answer(answer())
+    assert parse_chat_answer(answer({"reasoning": {"summary": "x"}})) == parse_chat_answer(answer())
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_text_without_tags_is_the_answer_and_with_tags_it_is_one_of_both(text: s
 )
 def test_what_is_no_chat_completion_may_pass_and_is_shown(given: Any) -> None:
     with pytest.raises(Transient, match="the server's answer is not a chat completion: "):
-        parse_answer(given)
+        parse_chat_answer(given)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_what_is_no_chat_completion_may_pass_and_is_shown(given: Any) -> None:
     ],
 )
 def test_usage_that_is_missing_or_nonsense_does_not_cost_the_answer_and_counts_as_unknown(usage: Any) -> None:
-    assert parse_answer(answer() | {"usage": usage}) == Completion("hi", usage=Usage(1, 0, 0))
+    assert parse_chat_answer(answer() | {"usage": usage}) == Completion("hi", usage=Usage(1, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ def test_usage_that_is_missing_or_nonsense_does_not_cost_the_answer_and_counts_a
 )
 def test_a_router_whose_server_died_gave_no_answer_whatever_text_there_is(failed: Any) -> None:
     with pytest.raises(Transient, match="the server failed while it answered"):
-        parse_answer(failed)
+        parse_chat_answer(failed)
 
 
 def test_what_a_filter_withheld_or_the_model_refused_is_no_answer() -> None:
     with pytest.raises(RequestRefused, match="a content filter withheld the whole answer"):
-        parse_answer(answer({"content": None}, finish_reason="content_filter"))
+        parse_chat_answer(answer({"content": None}, finish_reason="content_filter"))
     with pytest.raises(RequestRefused, match="the model refused: I cannot help"):
-        parse_answer(answer({"content": None, "refusal": "I cannot help"}))
+        parse_chat_answer(answer({"content": None, "refusal": "I cannot help"}))
 
 
 @pytest.mark.parametrize(
@@ -214,18 +214,18 @@ def test_what_a_filter_withheld_or_the_model_refused_is_no_answer() -> None:
 )
 def test_what_geminis_filters_withheld_is_no_answer(choice: Any) -> None:
     with pytest.raises(RequestRefused, match="a content filter withheld the whole answer"):
-        parse_answer({"choices": [choice], "usage": {"prompt_tokens": 10, "total_tokens": 10}})
+        parse_chat_answer({"choices": [choice], "usage": {"prompt_tokens": 10, "total_tokens": 10}})
 
 
 def test_an_answer_that_a_filter_cut_short_says_so() -> None:
-    cut = parse_answer(answer(finish_reason="content_filter"))
+    cut = parse_chat_answer(answer(finish_reason="content_filter"))
     assert (cut.text, cut.finish_reason) == ("hi", "content_filter")
 
 
 def stream(*choices: dict[str, Any]) -> Completion:
     """Read a stream with one event for each of these choices."""
     events = [json.dumps({"choices": [choice]}) for choice in choices]
-    return parse_answer(join_stream("".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()))
+    return parse_chat_answer(join_stream("".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()))
 
 
 @pytest.mark.parametrize("index", [{}, {"index": 0}])
@@ -298,7 +298,7 @@ plain = st.recursive(
 @settings(max_examples=150, deadline=None)
 def test_any_json_is_a_completion_or_may_pass(given: Any) -> None:
     try:
-        read = parse_answer(json.loads(json.dumps(given)))
+        read = parse_chat_answer(json.loads(json.dumps(given)))
     except (Transient, RequestRefused):
         return
     assert isinstance(read.text, str)
