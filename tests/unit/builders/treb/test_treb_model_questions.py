@@ -285,7 +285,7 @@ def test_a_column_whose_name_nobody_can_tell_is_for_people_or_dropped(build: Any
 
 
 def test_every_subtask_about_tables_can_be_built() -> None:
-    from evalsuite.benchmarks.treb.records import SUBTASKS
+    from evalsuite.benchmarks.treb.dataset import SUBTASKS
     from evalsuite.builders.treb.model_questions import SUBTASKS as BY_MODELS
     from evalsuite.builders.treb.templates import TEMPLATES
 
