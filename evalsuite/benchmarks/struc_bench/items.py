@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -23,63 +23,46 @@ RATINGS = "human_scores.json"
 ASPECTS = {"content": "Content", "format": "Format"}
 
 
-@dataclass(frozen=True, slots=True)
-class HumanScores:
-    """One person's scores for one output, on any scale that is the same for all outputs."""
+def read_human_scores(path: Path, model: str) -> dict[str, dict[str, Any]]:
+    """Read people's ratings from a JSON list of objects, and average the ratings of one model's outputs per `sample`.
 
-    sample: str  # The item's id in reports (`html-003`), or the id of its sample in one mode (`html-003-format_cot`).
-    content: float  # The score for content.
-    format: float  # The score for structure and format.
-    model: str = ""  # The model whose output was rated; empty if the file has ratings of one model only.
-    rater: str = ""  # The person's name; empty if the file has no names.
-    # The errors that this person found, as names in `ERROR_TYPES`; None if the person did not look for errors.
-    errors: tuple[str, ...] | None = None
+    A rating has `sample`, the item's id in reports (`html-003`) or the id of its sample in one mode
+    (`html-003-format_cot`), and the scores `content` and `format`, on any scale that is the same for all outputs. It
+    may have `model`, the model whose output was rated; `rater`, the person's name; and `errors`, the errors that the
+    person found, as names in `ERROR_TYPES` (left out or null if the person did not look for errors). Ratings without a
+    model count for every model, unless the sample also has ratings of the given model.
 
-
-def read_human_scores(path: Path) -> list[HumanScores]:
-    """Read a JSON list of `{sample, content, format}`; `model`, `rater` and `errors` are optional."""
-    return [_read_human_score(fields, path, where) for where, fields in read_json_records(path, "item", first_number=0)]
-
-
-def _read_human_score(fields: Mapping[str, Any], path: Path, where: str) -> HumanScores:
-    content, form = (float(read_field(fields, aspect, float, path, where)) for aspect in ASPECTS)
-    model, rater = (
-        require_type(fields.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
-    )
-    sample, labels = read_field(fields, "sample", str, path, where), fields.get("errors")
-    if labels is not None:
-        place = f"{where}, field 'errors'"
-        if unknown := [name for name in require_type(labels, list, path, place) if name not in ERROR_TYPES]:
-            raise DatasetError(path, place, repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}")
-    return HumanScores(sample, content, form, model, rater, None if labels is None else tuple(labels))
-
-
-def average_model_ratings(scores: Sequence[HumanScores], model: str) -> dict[str, dict[str, Any]]:
-    """Average people's ratings of one model's outputs per item.
-
-    Each item has the mean scores `content` and `format`, and each person's pair of scores in `raters`; people are
-    numbered instead of named. `errors` has the share of people who found each type of error, among those who looked for
-    errors; it is empty if nobody looked.
-
-    Ratings without a model's name count for every model, unless the item also has ratings of the given model.
+    Returns:
+        For each sample, the mean scores `content` and `format`, and each person's pair of scores in `raters`. `errors`
+        has the share of people who found each type of error, among those who looked; it is empty if nobody looked.
     """
-    by_sample: dict[str, list[HumanScores]] = {}
-    for score in scores:
-        if score.model in ("", model):
-            by_sample.setdefault(score.sample, []).append(score)
-    # Records must not contain the names of people.
-    numbers = {rater: f"{place}" for place, rater in enumerate(dict.fromkeys(score.rater for score in scores), 1)}
-    return {sample: _average_item_ratings(ratings, model, numbers) for sample, ratings in by_sample.items()}
-
-
-def _average_item_ratings(ratings: Sequence[HumanScores], model: str, numbers: Mapping[str, str]) -> dict[str, Any]:
-    own = [score for score in ratings if score.model == model] or ratings
-    labelled = [score.errors for score in own if score.errors is not None]
-    return {
-        **{aspect: fmean(getattr(score, aspect) for score in own) for aspect in ASPECTS},
-        "raters": {numbers[score.rater]: (score.content, score.format) for score in own if score.rater},
-        "errors": {name: fmean(name in labels for labels in labelled) for name in ERROR_TYPES} if labelled else {},
-    }
+    by_sample: dict[str, list[Mapping[str, Any]]] = {}
+    numbers: dict[str, str] = {}  # Records must not contain the names of people, so people are numbered.
+    for where, rating in read_json_records(path, "item", first_number=0):
+        for aspect in ASPECTS:
+            read_field(rating, aspect, float, path, where)
+        rated_model, rater = (
+            require_type(rating.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
+        )
+        sample, labels = read_field(rating, "sample", str, path, where), rating.get("errors")
+        if labels is not None:
+            place = f"{where}, field 'errors'"
+            if unknown := [name for name in require_type(labels, list, path, place) if name not in ERROR_TYPES]:
+                raise DatasetError(path, place, repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}")
+        numbers.setdefault(rater, str(len(numbers) + 1))
+        if rated_model in ("", model):
+            by_sample.setdefault(sample, []).append(rating)
+    averages = {}
+    for sample, ratings in by_sample.items():
+        own = [rating for rating in ratings if rating.get("model", "") == model] or ratings
+        named = [rating for rating in own if rating.get("rater")]
+        labelled = [rating["errors"] for rating in own if rating.get("errors") is not None]
+        averages[sample] = {
+            **{aspect: fmean(rating[aspect] for rating in own) for aspect in ASPECTS},
+            "raters": {numbers[each["rater"]]: tuple(float(each[aspect]) for aspect in ASPECTS) for each in named},
+            "errors": {name: fmean(name in labels for labels in labelled) for name in ERROR_TYPES} if labelled else {},
+        }
+    return averages
 
 
 NEURAL = ("bertscore", "bartscore", "bleurt")
@@ -140,16 +123,16 @@ class TableItem:
 
 def read_items(path: Path) -> list[TableItem]:
     """Read the items of one file."""
-    records = read_json_records(path, "item", first_number=0, expected="items {instruction, input, output}")
-    return [_read_table_item(item, path, where) for where, item in records]
-
-
-def _read_table_item(item: Mapping[str, Any], path: Path, where: str) -> TableItem:
-    instruction, text, output = (read_field(item, key, str, path, where) for key in ("instruction", "input", "output"))
-    if not output.strip():
-        raise DatasetError(path, f"{where}, field 'output'", "nothing", "a table")
-    description = require_type(item.get("format_description", ""), str, path, f"{where}, field 'format_description'")
-    return TableItem(instruction, text, output, description)
+    items = []
+    expected = "items {instruction, input, output}"
+    for where, item in read_json_records(path, "item", first_number=0, expected=expected):
+        task, text, output = (read_field(item, key, str, path, where) for key in ("instruction", "input", "output"))
+        if not output.strip():
+            raise DatasetError(path, f"{where}, field 'output'", "nothing", "a table")
+        place = f"{where}, field 'format_description'"
+        description = require_type(item.get("format_description", ""), str, path, place)
+        items.append(TableItem(task, text, output, description))
+    return items
 
 
 def encode_items(items: Iterable[TableItem]) -> str:
@@ -239,7 +222,7 @@ def load_dataset(setup: Setup) -> Dataset:
     """Make one sample for each item and mode."""
     folder, options = setup.data or SHIPPED, StrucBenchOptions.from_setup(setup)
     ratings = folder / RATINGS
-    people = average_model_ratings(read_human_scores(ratings), setup.model) if ratings.is_file() else {}
+    people = read_human_scores(ratings, setup.model) if ratings.is_file() else {}
     samples, counts, ids = list[Sample](), list[str](), set[str]()
     for written, path in find_files(folder).items():
         items = read_items(path)
@@ -260,24 +243,19 @@ def load_dataset(setup: Setup) -> Dataset:
                         f"evalsuite build struc-bench format-cot {path.name} --model MODEL --to FILE writes them"
                     )
                     raise DatasetError(path, f"item {place}", "no field 'format_description'", expected)
-                samples.append(_make_sample(names[place], item, written, mode, setup.modes, people))
+                name, variant = names[place], f"{names[place]}-{mode}"
+                ratings_of_item = people.get(variant) or people.get(name)
+                sample = Sample(
+                    id=variant if len(setup.modes) > 1 else name,
+                    input=write_question(item, written, mode),
+                    target=item.output,
+                    tags={"format": written, "mode": mode, "cluster": name},
+                    metadata={"text": item.input, **({"people": ratings_of_item} if ratings_of_item else {})},
+                )
+                samples.append(sample)
     # Refuse ratings of unknown items, which would otherwise be ignored silently.
     if strangers := sorted(people.keys() - ids - {f"{item}-{mode}" for item in ids for mode in MODES}):
         expected = f"an item of this folder, {min(ids)} say, or its output in a mode, {min(ids)}-direct"
         raise DatasetError(ratings, "field 'sample'", repr(strangers[0]), expected)
     where = f"files of {folder.name}" if setup.data else "shipped samples"
     return Dataset(samples, f"{where} ({', '.join(counts)})")
-
-
-def _make_sample(
-    name: str, item: TableItem, syntax: Format, mode: str, modes: tuple[str, ...], rated: Mapping[str, Any]
-) -> Sample:
-    variant = f"{name}-{mode}"
-    ratings = rated.get(variant) or rated.get(name)
-    return Sample(
-        id=variant if len(modes) > 1 else name,
-        input=write_question(item, syntax, mode),
-        target=item.output,
-        tags={"format": syntax, "mode": mode, "cluster": name},
-        metadata={"text": item.input, **({"people": ratings} if ratings else {})},
-    )

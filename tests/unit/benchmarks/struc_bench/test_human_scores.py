@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
-from evalsuite.benchmarks.struc_bench.items import HumanScores, average_model_ratings, load_dataset, read_human_scores
+from evalsuite.benchmarks.struc_bench.items import load_dataset, read_human_scores
 from evalsuite.benchmarks.struc_bench.report import tabulate_agreement, tabulate_errors
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Setup
@@ -23,21 +23,14 @@ if TYPE_CHECKING:
 METRICS = {"table_content": "Content", "bleu": "SacreBLEU", "p_content": "Content P-Score"}
 
 
-def read(folder: Path, content: Any) -> list[HumanScores]:
+def read(folder: Path, content: Any, model: str = "gpt-4") -> dict[str, dict[str, Any]]:
     path = folder / "human_scores.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return read_human_scores(path)
+    return read_human_scores(path, model)
 
 
-def test_scores_are_read_with_or_without_a_model(tmp_path: Path) -> None:
-    found = read(
-        tmp_path,
-        [
-            {"sample": "html-003", "content": 4, "format": 2.5},
-            {"sample": "html-004", "content": 1, "format": 0, "model": "gpt-4"},
-        ],
-    )
-    assert found == [HumanScores("html-003", 4.0, 2.5), HumanScores("html-004", 1.0, 0.0, "gpt-4")]
+def rating(sample: str, content: float, form: float, **more: Any) -> dict[str, Any]:
+    return {"sample": sample, "content": content, "format": form, **more}
 
 
 @pytest.mark.parametrize(
@@ -64,42 +57,34 @@ def test_a_fault_is_told_with_its_place(tmp_path: Path, content: Any, told: str)
     assert told in str(error.value)
 
 
-def test_a_model_has_its_own_scores_and_those_for_every_model() -> None:
+def test_a_model_has_its_own_scores_and_those_for_every_model(tmp_path: Path) -> None:
     scores = [
-        HumanScores("a", 1, 1, "gpt-4"),
-        HumanScores("b", 2, 2, "llama"),
-        HumanScores("c", 3, 3),
-        HumanScores("d", 4, 4),
-        HumanScores("d", 9, 9, "gpt-4"),
+        rating("a", 1, 1, model="gpt-4"),
+        rating("b", 2, 2, model="llama"),
+        rating("c", 3, 3),
+        rating("d", 4, 4),
+        rating("d", 9, 9, model="gpt-4"),
     ]
-    assert {name: one["content"] for name, one in average_model_ratings(scores, "gpt-4").items()} == {
-        "a": 1,
-        "c": 3,
-        "d": 9,
-    }
-    assert {name: one["content"] for name, one in average_model_ratings(scores, "llama").items()} == {
-        "b": 2,
-        "c": 3,
-        "d": 4,
-    }
-    assert set(average_model_ratings(scores, "")) == {"c", "d"}
+    assert {name: one["content"] for name, one in read(tmp_path, scores, "gpt-4").items()} == {"a": 1, "c": 3, "d": 9}
+    assert {name: one["content"] for name, one in read(tmp_path, scores, "llama").items()} == {"b": 2, "c": 3, "d": 4}
+    assert set(read(tmp_path, scores, "")) == {"c", "d"}
 
 
-def test_of_several_peoples_ratings_of_an_output_the_mean_is_taken() -> None:
-    scores = [HumanScores("a", 1, 5), HumanScores("b", 7, 7), HumanScores("a", 2, 3), HumanScores("a", 6, 4)]
-    assert average_model_ratings(scores, "gpt-4") == {
+def test_of_several_peoples_ratings_of_an_output_the_mean_is_taken(tmp_path: Path) -> None:
+    scores = [rating("a", 1, 5), rating("b", 7, 7), rating("a", 2, 3), rating("a", 6, 4)]
+    assert read(tmp_path, scores) == {
         "a": {"content": 3.0, "format": 4.0, "raters": {}, "errors": {}},
         "b": {"content": 7.0, "format": 7.0, "raters": {}, "errors": {}},
     }
 
 
-def test_people_are_numbers_and_their_labels_of_errors_are_shares() -> None:
+def test_people_are_numbers_and_their_labels_of_errors_are_shares(tmp_path: Path) -> None:
     scores = [
-        HumanScores("a", 1, 5, rater="Ann", errors=("naming_error",)),
-        HumanScores("a", 3, 5, rater="Bo", errors=()),
-        HumanScores("b", 2, 2, rater="Bo"),
+        rating("a", 1, 5, rater="Ann", errors=["naming_error"]),
+        rating("a", 3, 5, rater="Bo", errors=[]),
+        rating("b", 2, 2, rater="Bo"),
     ]
-    both = average_model_ratings(scores, "gpt-4")
+    both = read(tmp_path, scores)
     assert both["a"]["raters"] == {"1": (1, 5), "2": (3, 5)}
     assert both["a"]["errors"] == {**dict.fromkeys(ERROR_TYPES, 0.0), "naming_error": 0.5}
     assert (both["b"]["raters"], both["b"]["errors"]) == ({"2": (2, 2)}, {})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.benchmarks.struc_bench.items import HumanScores, TableItem, read_human_scores, write_question
+from evalsuite.benchmarks.struc_bench.items import TableItem, read_human_scores, write_question
 from evalsuite.core.types import Record, Transcript
 
 if TYPE_CHECKING:
@@ -97,11 +97,12 @@ def test_filled_in_copies_become_ratings_that_the_benchmark_reads(sheet: Path, c
     outcome = imported(call, sheet, ann, bo)
     assert (outcome.status, outcome.err) == (0, "")
     assert "6 ratings of 4 outputs by 2 people" in outcome.out
-    scores = read_human_scores(sheet.with_name("human_scores.json"))
-    assert HumanScores("html-000-format_cot", 8, 7.5, "gpt-4", "ann", ("naming_error",)) in scores
-    assert HumanScores("html-001-direct", 8, 7.5, "llama", "ann", ()) in scores
-    # Bo marked no error anywhere, so did not look for any.
-    assert HumanScores("html-001-direct", 3, 4, "llama", "bo") in scores
+    gpt, llama = (read_human_scores(sheet.with_name("human_scores.json"), model) for model in ("gpt-4", "llama"))
+    assert (8, 7.5) in gpt["html-000-format_cot"]["raters"].values()
+    assert gpt["html-000-format_cot"]["errors"]["naming_error"] == 1.0
+    assert set(llama["html-001-direct"]["raters"].values()) == {(8, 7.5), (3, 4)}
+    # Bo marked no error anywhere, so did not look for any, and Ann's labels alone count.
+    assert set(gpt["html-000-format_cot"]["errors"].values()) == {0.0, 1.0}
 
 
 @pytest.mark.parametrize(
