@@ -20,16 +20,7 @@ import numpy as np
 from evalsuite import stats
 from evalsuite.benchmarks.struc_bench.abilities import ABILITIES, ERROR_FREE, ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, NEURAL
-from evalsuite.benchmarks.struc_bench.scoring import (
-    CELLS,
-    COMPILES,
-    FORM,
-    METRICS,
-    RELEASED,
-    ROW_KINDS,
-    TABLE_SCORE,
-    compute_corpus_bleu,
-)
+from evalsuite.benchmarks.struc_bench.scoring import CELLS, COMPILES, FORM, ROW_KINDS, compute_corpus_bleu
 from evalsuite.output.reports.generic import warn_of_cut_off_answers
 from evalsuite.output.reports.section import (
     Block,
@@ -51,6 +42,20 @@ if TYPE_CHECKING:
 
     from evalsuite.stats.correlation import PairResamples
 
+TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
+"""The table score, which is the main metric, and its two parts."""
+METRICS = {
+    "bleu": "SacreBLEU",
+    "rouge_l": "ROUGE-L, stemmed",
+    "rouge_l_unstemmed": "ROUGE-L, unstemmed",
+    "bertscore": "BERTScore",
+    "bartscore": "BARTScore",
+    "bleurt": "BLEURT",
+    "p_content": "Content P-Score",
+    "p_format": "Format P-Score",
+}
+"""The columns of the paper's Table 2, in the same order."""
+RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 RANKED_BY = "table_score"
 TITLE = "Struc-Bench: writing tables as text, LaTeX and HTML"
 NUMBERS = {"p_content": 2, "p_format": 2, "bartscore": 3, "bleurt": 3}

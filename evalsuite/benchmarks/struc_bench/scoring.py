@@ -62,19 +62,6 @@ def _load_bleu_metric() -> Any:
     return BLEU()
 
 
-TABLE_SCORE = {"table_score": "Table score", "table_content": "Content", "table_form": "Form"}
-"""The table score, which is the main metric, and its two parts."""
-METRICS = {
-    "bleu": "SacreBLEU",
-    "rouge_l": "ROUGE-L, stemmed",
-    "rouge_l_unstemmed": "ROUGE-L, unstemmed",
-    "bertscore": "BERTScore",
-    "bartscore": "BARTScore",
-    "bleurt": "BLEURT",
-    "p_content": "Content P-Score",
-    "p_format": "Format P-Score",
-}
-"""The columns of the paper's Table 2, in the same order."""
 COMPILES = "form_compiles"  # Score: 1 if pdflatex accepts the output; only for LaTeX items whose reference compiles.
 FORM = "form"  # Key in `facts`: the result of each check of layout and markup.
 CELLS = "cells"  # Key in `facts`: numbers of wanted and wrong cells, see `_count_wrong_cells`.
@@ -82,7 +69,6 @@ ROW_KINDS = ("head", "first row", "middle rows", "last row")
 LONGEST_NAME = 24  # Maximum characters of a column's name in `facts[CELLS]`.
 MOST_NAMED = 3  # Maximum differing cells in a case's note.
 LONGEST_CELL = 80  # Maximum characters of a differing cell in a case's note.
-RELEASED = {"h_content_released": "Content H-Score, released", "h_format_released": "Format H-Score, released"}
 
 
 def make_solver(setup: Setup) -> Solver:
