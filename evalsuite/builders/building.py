@@ -9,11 +9,11 @@ import os
 import re
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Self
 
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -108,11 +108,7 @@ def _raise_on_sigterm() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def raise_system_exit(signal_number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + signal_number)
-
-    before = signal.signal(signal.SIGTERM, raise_system_exit)
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         yield
     finally:

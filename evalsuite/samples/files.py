@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -237,30 +238,27 @@ def _iterate_listed_items(content: Any, file: Path) -> Iterator[SourceItem]:
         yield f"item {number}", _require_object(item, file, f"item {number}")
 
 
-def _make_csv_reader(separator: str) -> Callable[[Path], Iterator[SourceItem]]:
-    def read_csv_rows(file: Path) -> Iterator[SourceItem]:
-        # Restore the field limit afterwards, because the limit applies to the whole process.
-        usual = csv.field_size_limit(2**31 - 1)
-        # Read with universal line ends: each line end, even inside quotes, becomes a line feed.
-        text = io.StringIO("".join(_read_lines(file)), newline=None)
-        reader = csv.reader(text, delimiter=separator, strict=True)
-        try:
-            names = next(reader, [])
-            if len(set(names)) < len(names) or not all(names):
-                raise DatasetError(str(file), "line 1", f"the names {names}", "a different name for each column")
-            for values in reader:
-                where = f"line {reader.line_num}"
-                if len(values) not in {0, len(names)}:
-                    raise DatasetError(str(file), where, f"{len(values)} fields", f"{len(names)}, as in line 1")
-                if values:
-                    yield where, dict(zip(names, values, strict=True))
-        except csv.Error as error:
+def _read_csv_rows(file: Path, separator: str) -> Iterator[SourceItem]:
+    # Restore the field limit afterwards, because the limit applies to the whole process.
+    usual = csv.field_size_limit(2**31 - 1)
+    # Read with universal line ends: each line end, even inside quotes, becomes a line feed.
+    text = io.StringIO("".join(_read_lines(file)), newline=None)
+    reader = csv.reader(text, delimiter=separator, strict=True)
+    try:
+        names = next(reader, [])
+        if len(set(names)) < len(names) or not all(names):
+            raise DatasetError(str(file), "line 1", f"the names {names}", "a different name for each column")
+        for values in reader:
             where = f"line {reader.line_num}"
-            raise DatasetError(str(file), where, str(error), "separated values whose quotes are closed") from error
-        finally:
-            csv.field_size_limit(usual)
-
-    return read_csv_rows
+            if len(values) not in {0, len(names)}:
+                raise DatasetError(str(file), where, f"{len(values)} fields", f"{len(names)}, as in line 1")
+            if values:
+                yield where, dict(zip(names, values, strict=True))
+    except csv.Error as error:
+        where = f"line {reader.line_num}"
+        raise DatasetError(str(file), where, str(error), "separated values whose quotes are closed") from error
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _read_parquet(file: Path) -> Iterator[SourceItem]:
@@ -322,8 +320,8 @@ def _read_hub_dataset(name: str, split: str) -> Iterator[SourceItem]:
 READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
     ".jsonl": _read_json_lines,
     ".json": _read_json_items,
-    ".csv": _make_csv_reader(","),
-    ".tsv": _make_csv_reader("\t"),
+    ".csv": partial(_read_csv_rows, separator=","),
+    ".tsv": partial(_read_csv_rows, separator="\t"),
     ".yaml": _read_yaml_items,
     ".yml": _read_yaml_items,
     ".parquet": _read_parquet,

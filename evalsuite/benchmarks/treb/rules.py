@@ -19,11 +19,10 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json
+from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.core.errors import ScoringError
 
 PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
@@ -40,12 +39,8 @@ def find_shipped_rules(question: str) -> Sequence[Mapping[str, Any]] | None:
     Questions are identified by their SHA-256, so that the package does not contain the questions.
     """
     digest = hashlib.sha256(question.strip().encode()).hexdigest()[:16]
-    return _read_shipped_rules().get(digest)
-
-
-@cache
-def _read_shipped_rules() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    return read_field(read_json(PUBLISHED, dict), "rules", dict, PUBLISHED, "the file")
+    rules: dict[str, Sequence[Mapping[str, Any]]] = read_json(PUBLISHED, dict)["rules"]
+    return rules.get(digest)
 
 
 def _is_rule_kept(answer: str, rule: Mapping[str, Any]) -> bool:

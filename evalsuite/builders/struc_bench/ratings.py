@@ -8,7 +8,7 @@ import math
 import random
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,19 +69,18 @@ def run_sheet(args: Namespace) -> int:
         for output, record in sorted(records.items())
         if output in chosen
     }
+    rows = []
+    for output in chosen:
+        record = records[output]
+        written = next(written for written in FORMATS if written == record.tags["format"])
+        answer = record.transcript.answer if record.transcript else ""
+        shown = (FORMAT_NAMES[written], extract_text(str(record.input), written), str(record.target), answer)
+        rows.append([output, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))])
     with open_build_folder(args.to) as build:
-        rows = format_csv_sheet(COLUMNS, [_make_sheet_row(output, records[output]) for output in chosen])
-        write_atomically(rows, args.to, build)
+        write_atomically(format_csv_sheet(COLUMNS, rows), args.to, build)
         write_atomically(f"{json.dumps(rated, ensure_ascii=False, indent=1)}\n", key, build)
     sys.stdout.write(f"{len(chosen)} of {len(records)} outputs in {args.to}; their models are in {key}\n")
     return 0
-
-
-def _make_sheet_row(output_id: str, record: Record) -> Sequence[str]:
-    written = next(written for written in FORMATS if written == record.tags["format"])
-    answer = record.transcript.answer if record.transcript else ""
-    shown = (FORMAT_NAMES[written], extract_text(str(record.input), written), str(record.target), answer)
-    return [output_id, *shown, *[""] * (len(COLUMNS) - 1 - len(shown))]
 
 
 HIGHEST = 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
-from evalsuite.benchmarks.treb.rules import find_shipped_rules, list_broken_rules
+from evalsuite.benchmarks.treb.rules import PUBLISHED, find_shipped_rules, list_broken_rules
 from evalsuite.benchmarks.treb.scoring import (
     compute_released_bleu,
     compute_released_exact_match,
@@ -237,10 +238,9 @@ def test_other_questions_have_no_published_rules() -> None:
 
 
 def test_every_published_rule_can_be_checked() -> None:
-    from evalsuite.benchmarks.treb.rules import _read_shipped_rules
-
-    assert len(_read_shipped_rules()) == 18
-    for digest, rules in _read_shipped_rules().items():
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))["rules"]
+    assert len(published) == 18
+    for digest, rules in published.items():
         assert len(digest) == len(hashlib.sha256().hexdigest()[:16])
         assert list_broken_rules("an answer that follows none of them", rules)
 
