@@ -8,38 +8,44 @@ the other subtasks.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from evalsuite.builders.building import format_csv_sheet
+from evalsuite.builders.model_session import add_model_options
 from evalsuite.builders.treb.model_questions import (
     DISPUTED,
     REVIEW_COLUMNS,
+    SUBTASKS,
+    TASKS,
     VOTES,
+    ZERO_SHOT,
     BuiltPairs,
     add_model_pairs,
-    add_panel_options,
     make_record,
 )
-from evalsuite.builders.treb.prompts import TASKS, ZERO_SHOT
-from evalsuite.builders.treb.table_files import list_table_files, read_sheets
+from evalsuite.builders.treb.sheet import Sheet, list_table_files, read_sheets
 from evalsuite.builders.treb.templates import TEMPLATES, TemplatePair, has_chinese_names, is_same_answer, translate_pair
 from evalsuite.core.errors import SettingsError, write_count
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.sandbox import Sandbox, TableFile
 
-if TYPE_CHECKING:
-    import argparse
-
-    from evalsuite.builders.treb.sheet import Sheet
-
 TRIES = 5  # Attempts per pair; an attempt fails if the random draw does not allow a question.
+
+
+def _parse_subtask(name: str) -> str:
+    if name not in SUBTASKS:
+        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(SUBTASKS)}")
+    return name
 
 
 @declare_arguments(
@@ -56,6 +62,8 @@ TRIES = 5  # Attempts per pair; an attempt fails if the random draw does not all
     --judge-base-url URL               address of the judges' server
     --votes N       number of candidate answers, by the models in turn; all must agree, or people decide (default
         {VOTES})
+    subtasks=--subtask NAME*  a subtask for which models make questions ({", ".join(SUBTASKS)}); may be repeated
+        (default: all)
     --zero-shot N   tables that the first model invents, for a question of each of {", ".join(ZERO_SHOT)} (default 0)
     """,
     required=("out",),
@@ -63,7 +71,8 @@ TRIES = 5  # Attempts per pair; an attempt fails if the random draw does not all
     each=(make_int_parser(1), 1),
     votes=(make_int_parser(1), VOTES),
     zero_shot=(make_int_parser(1), 0),
-    extend_parser=add_panel_options,
+    subtasks=_parse_subtask,
+    extend_parser=partial(add_model_options, without=("model",)),
 )
 def run_build(args: argparse.Namespace) -> int:
     """Build pairs of question and answer, print their number, and return the exit status: 1 if none was made."""
@@ -101,8 +110,12 @@ async def build_pairs(paths: Iterable[Path], *, seed: int = 0, limit: int = 1) -
             for name, sheet in read_sheets(path):
                 if isinstance(sheet, str):
                     built.skipped[name] = sheet
-                else:
-                    await _add_question_pairs(built.add_table(sheet), built, sandbox, Random(f"{seed} {name}"), limit)  # noqa: S311
+                    continue
+                # Rename a table if a table of another file has the same name.
+                names = chain([sheet.name], (f"{sheet.name}_{number}" for number in count(2)))
+                named = replace(sheet, name=next(each for each in names if each not in built.sheets))
+                built.sheets[named.name] = named
+                await _add_question_pairs(named, built, sandbox, Random(f"{seed} {name}"), limit)  # noqa: S311
     finally:
         await sandbox.aclose()
     return built

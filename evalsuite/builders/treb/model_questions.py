@@ -6,7 +6,8 @@ it. The author receives a table or, in zero-shot subtasks, invents a table. A qu
 discriminator gives full marks. Then models in the role of candidates answer the question. If all candidates agree with
 the author's answer, this answer is final. If all candidates give the same other answer, this answer replaces the
 author's. Otherwise, people decide. Last, a judge classifies the question without knowing the intended subtask. For
-Column Naming, one column's name is removed; the removed name is the answer.
+Column Naming, one column's name is removed; the removed name is the answer. The prompts' tasks and criteria follow the
+paper, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, cycle, islice
+from itertools import cycle, islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -25,15 +26,12 @@ import jsonschema
 
 from evalsuite.benchmarks.treb.solving import find_json_objects
 from evalsuite.builders.building import BuildProgress, parse_csv_sheet
-from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
-from evalsuite.builders.treb import prompts as words
-from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless_name
-from evalsuite.builders.treb.table_files import make_sheet
+from evalsuite.builders.model_session import make_model_settings, open_session
+from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless_name, make_sheet
 from evalsuite.builders.treb.templates import TemplatePair, has_chinese_names, is_same_answer
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.types import Message
-from evalsuite.judges.asking import SchemaAsker, make_object_schema
-from evalsuite.judges.asking import make_number_schema as whole_number_schema
+from evalsuite.judges.asking import SchemaAsker, make_number_schema, make_object_schema
 from evalsuite.metrics.numbers import parse_number
 from evalsuite.output.exports import escape_formula
 from evalsuite.sandbox import Sandbox, TableFile
@@ -44,6 +42,132 @@ if TYPE_CHECKING:
 
     from evalsuite.core.protocols import Model
 
+
+# For each subtask (by the stem of its file name), the task about which models write questions. The tasks follow arXiv
+# 2506.18421, Table 1 and appendix.
+BRIEFS = {
+    "Table_General_Operations": "calculate a statistic of a column, perhaps of some rows: a sum, a mean, a share",
+    "Table_Retrieval": "find one fact of the table from a description of its row and column",
+    "Table_Fact_Checking": "state something about the table that is true or false, and ask whether it is; the "
+    "answer is True or False",
+    "Table_Summary": "ask for a summary of the table; the answer is one, of at most 100 words",
+    "Table_Title_Naming": "ask for a title of the table; the answer is a fitting one",
+    "Table_Plausibility_Verification": "ask whether a value, a unit or a relation in the table is plausible, and "
+    "why; the answer says so",
+    "Table_Domain-specific_Operations": "apply a formula of the table's own field (finance, sport, medicine, ...) "
+    "to its cells; the question names it",
+    "Table_Outlier_Detection": "find outliers of a column by a rule that the question states",
+    "Table_Correlation_Analysis": "measure how two columns go together, by a coefficient that is named",
+    "Table_Hypothesis_Testing": "test a hypothesis about columns, by a named test at a named level",
+    "Multi-step_Retrieval": "find a cell over several dependent look-ups",
+    "Multi-step_Fact_Checking": "check a statement that takes several calculations; the answer is True or False",
+    "Multi-step_Operations": "calculate a number over several dependent operations",
+    "Multi-step_Correlation_Analysis": "derive two columns and then measure how they go together",
+    "Multi-step_Hypothesis_Testing": "select or derive groups, then test a hypothesis by a named test",
+    "Multi-step_Conditional_Calculation": "calculate a number whose formula depends on conditions in the data",
+}
+# The subtasks whose answers the author writes, because no program can compute them.
+WRITTEN = {"Table_Summary", "Table_Title_Naming", "Table_Plausibility_Verification"}
+STEPS = 3  # Minimum number of steps in the chain that leads to a question's answer.
+FULL = 5  # The best mark that a discriminator (a model that rates questions) can give.
+COLUMN_NAMING = "Table_Column_Naming"
+TASKS = BRIEFS | {
+    COLUMN_NAMING: "name a column that has lost its name",
+    "Table_Query": "give the cell, row or column at a place that the question names",
+    "Table_Selection": "list or count the rows that meet conditions",
+    "Table_Distribution_Testing": "test or describe how the values of one column are distributed",
+}
+# Subtasks for which the author model invents the table (section 2.3 of the paper), and topics for such tables.
+ZERO_SHOT = ("Table_General_Operations", "Table_Summary")
+TOPICS = (
+    *("retail", "weather", "schools", "hospitals", "railways"),
+    *("farming", "energy", "football", "libraries", "banking"),
+)
+
+AUTHOR = """\
+You write questions for a benchmark about tables. {given} Write one question about the table of this kind: {task}.
+
+First think of the chain: at least {steps} steps, each of which needs the one before. Then write the long question, \
+which spells the steps out, and the question itself, which asks for the same in one or two sentences and still has \
+exactly one answer. It must be a question that somebody with this table would ask. Say in it how the answer is to be \
+written: how many decimals, which of several, in which order. Write in the language of the table.{last}
+
+Reply with one JSON object that has the keys {keys}; "chain" is a list of texts, everything else is text.
+
+{table}"""
+INVENTION_PROMPT = (
+    'Invent a table about {topic} and give it under "table" as comma-separated values: one header row, a column of '
+    "names, at least two columns of numbers, 8 to 15 rows, no totals."
+)
+LAST = {
+    "program": ' Under "program", write Python that finds the table as the pandas DataFrame `df`, and prints the '
+    "answer and nothing else.",
+    "answer": ' Under "answer", write the answer.',
+}
+
+PROGRAMMER = """\
+Answer a question about a table, which a program finds as the pandas DataFrame `df`. Write one complete program in a \
+```python block that prints the answer and nothing else.
+
+{table}
+
+Question: {question}"""
+ANSWERER = """\
+Answer a question about a table, in the language of the question. Write the answer and nothing else.
+
+{table}
+
+Question: {question}"""
+
+# The paper's names of the criteria for single-step questions and for chains of steps, with evalsuite's own definitions.
+MARKS = {
+    "accuracy": "the answer is right and complete by the table alone",
+    "relevance": "the question has exactly one answer, and somebody with this table would ask it",
+    "coverage": "the question is of the kind that was wanted",
+}
+CHAIN_MARKS = {
+    "plausibility": "somebody with this table would ask both the question and the long question",
+    "consistency": "both ask for the same, every step is needed, and the steps are of the kind that was wanted",
+    "answerability": "both have exactly one answer by the table alone, and the answer given is right",
+}
+DISCRIMINATOR = """\
+You check questions for a benchmark about tables. The kind that was wanted: {task}. Give a mark from 1 to {full} for \
+each of these, {full} only if it holds without exception:
+{marks}
+
+{table}
+
+Question: {question}
+Long question: {long_question}
+Answer: {answer}
+Steps: {chain}
+
+Reply with a JSON object and nothing else: {{{keys}, "reason": "in a few words"}}"""
+COMPARER = """\
+Compare answers to a question about a table by what they say, not by their words.
+
+{table}
+
+Question: {question}
+Reference: {answer}
+Answers: {others}
+
+Reply with a JSON object and nothing else: {{"same": [for each answer in order, true if it says the same as the \
+reference, else false], "all_agree": true if all answers say the same as each other, else false}}"""
+CLASSIFIER = """\
+Which kind of question about a table is this? Kinds whose name begins with "Multi-step" are for questions of at least \
+three dependent steps.
+{kinds}
+
+Question: {question}
+Steps: {chain}
+
+Reply with a JSON object and nothing else: {{"kind": "the name of one kind"}}"""
+ENGLISH = (
+    'Column {number} of the table has lost its name and is shown as "{stand_in}". What should it be called? Answer '
+    "with the name only."
+)
+CHINESE = "表格第{number}列的名称丢失了，显示为“{stand_in}”。这一列应当叫什么？只回答名称。"  # noqa: RUF001 - Chinese signs
 
 LONGEST_ANSWER = 400
 SHOWN_ROWS = 60
@@ -87,15 +211,15 @@ class QuestionPanel:
 
     async def write_question(self, sheet: Sheet | None, subtask: str, topic: str = "") -> tuple[ModelPair, Sheet]:
         """Write one question about a table; if no table is given, the author invents a table about the topic."""
-        computed, text = subtask not in words.WRITTEN, {"type": "string", "minLength": 1}
+        computed, text = subtask not in WRITTEN, {"type": "string", "minLength": 1}
         invented = {} if sheet else {"table": text}
         last = "program" if computed else "answer"
-        chain = {"type": "array", "items": {"type": "string"}, "minItems": words.STEPS if computed else 1}
-        prompt = words.AUTHOR.format(
-            given=words.INVENTION_PROMPT.format(topic=topic) if sheet is None else "Below is a table.",
-            task=words.BRIEFS[subtask],
-            steps=words.STEPS,
-            last=words.LAST[last],
+        chain = {"type": "array", "items": {"type": "string"}, "minItems": STEPS if computed else 1}
+        prompt = AUTHOR.format(
+            given=INVENTION_PROMPT.format(topic=topic) if sheet is None else "Below is a table.",
+            task=BRIEFS[subtask],
+            steps=STEPS,
+            last=LAST[last],
             keys=", ".join(f'"{key}"' for key in (*invented, "chain", "long_question", "question", last)),
             table=format_table_excerpt(sheet) if sheet else "",
         )
@@ -113,28 +237,28 @@ class QuestionPanel:
 
     async def require_full_marks(self, sheet: Sheet, pair: ModelPair, subtask: str) -> None:
         """Request marks for a question from each judge; raise DraftDropped if any mark is below the best mark."""
-        marks = words.CHAIN_MARKS if subtask.startswith("Multi-step") else words.MARKS
-        prompt = words.DISCRIMINATOR.format(
-            task=words.TASKS[subtask],
+        marks = CHAIN_MARKS if subtask.startswith("Multi-step") else MARKS
+        prompt = DISCRIMINATOR.format(
+            task=TASKS[subtask],
             marks="\n".join(f"- {name}: {meaning}" for name, meaning in marks.items()),
-            full=words.FULL,
+            full=FULL,
             table=format_table_excerpt(sheet),
             question=pair.question,
             long_question=pair.long_question,
             answer=pair.answer,
             chain=json.dumps(pair.chain, ensure_ascii=False),
-            keys=", ".join(f'"{name}": 1 to {words.FULL}' for name in marks),
+            keys=", ".join(f'"{name}": 1 to {FULL}' for name in marks),
         )
-        forms = dict.fromkeys(marks, whole_number_schema(1, words.FULL))
+        forms = dict.fromkeys(marks, make_number_schema(1, FULL))
         for judge in self.judges:
             given = await self._ask_for_json(judge, prompt, **forms, reason={"type": "string"})
-            if low := {name: given[name] for name in marks if given[name] < words.FULL}:
-                named = ", ".join(f"{name} {mark} of {words.FULL}" for name, mark in low.items())
+            if low := {name: given[name] for name in marks if given[name] < FULL}:
+                named = ", ".join(f"{name} {mark} of {FULL}" for name, mark in low.items())
                 raise DraftDropped(f"{judge.name} gives it {named}: {given['reason'][:200]}")
 
     async def decide_answer(self, sheet: Sheet, pair: ModelPair) -> ModelPair:
         """Confirm the pair's answer, replace it if all candidates agree on another answer, or leave it disputed."""
-        prompt = (words.PROGRAMMER if pair.program else words.ANSWERER).format(
+        prompt = (PROGRAMMER if pair.program else ANSWERER).format(
             table=format_table_excerpt(sheet), question=pair.question
         )
         replies = [(await each.chat(prompt, max_tokens=TOKENS)).text.strip() for each in self.candidates]
@@ -159,7 +283,7 @@ class QuestionPanel:
             equal = is_same_answer if pair.program else lambda one, other: _split_name(one) == _split_name(other)
             first = [equal(answer, answers[0]) for answer in answers]
             return [bool(answer) and equal(answer, pair.answer) for answer in answers], all(first)
-        prompt = words.COMPARER.format(
+        prompt = COMPARER.format(
             table=format_table_excerpt(sheet),
             question=pair.question,
             answer=pair.answer,
@@ -177,12 +301,12 @@ class QuestionPanel:
         """
         if not self.judges:
             return intended
-        kinds = "\n".join(f"- {name}: {task}" for name, task in words.TASKS.items())
-        prompt = words.CLASSIFIER.format(
+        kinds = "\n".join(f"- {name}: {task}" for name, task in TASKS.items())
+        prompt = CLASSIFIER.format(
             kinds=kinds, question=pair.question, chain=json.dumps(pair.chain, ensure_ascii=False)
         )
-        found: str = (await self._ask_for_json(self.judges[0], prompt, kind={"enum": list(words.TASKS)}))["kind"]
-        if found != intended and (found not in words.BRIEFS or (found in words.WRITTEN) == bool(pair.program)):
+        found: str = (await self._ask_for_json(self.judges[0], prompt, kind={"enum": list(TASKS)}))["kind"]
+        if found != intended and (found not in BRIEFS or (found in WRITTEN) == bool(pair.program)):
             raise DraftDropped(f"it is a question of {found}")
         return found
 
@@ -243,20 +367,7 @@ DISPUTED = "disputed.csv"
 REVIEW_COLUMNS = ("id", "question", "answer", "candidates", "table", "accepted")
 VOTES = 3
 # The subtasks for which models make questions.
-SUBTASKS = (*(name for name in words.BRIEFS if name != "Table_General_Operations"), words.COLUMN_NAMING)
-
-
-def add_panel_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option that chooses subtasks, and the options for models."""
-    parser.add_argument(
-        "--subtask",
-        dest="subtasks",
-        action="append",
-        choices=SUBTASKS,
-        metavar="NAME",
-        help=f"a subtask for which models make questions ({', '.join(SUBTASKS)}); may be repeated (default: all)",
-    )
-    add_model_options(parser, without=("model",))
+SUBTASKS = (*(name for name in BRIEFS if name != "Table_General_Operations"), COLUMN_NAMING)
 
 
 def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
@@ -270,9 +381,9 @@ def add_model_pairs(args: argparse.Namespace, built: BuiltPairs) -> None:
         (sheet, subtask, "") for sheet in built.sheets.values() for subtask in args.subtasks or SUBTASKS
     ]
     for number in range(args.zero_shot):
-        rounds, place = divmod(number, len(words.TOPICS))
-        topic = f"{words.TOPICS[place]} {rounds + 1}" if rounds else words.TOPICS[place]
-        jobs += [(None, subtask, topic) for subtask in words.ZERO_SHOT]
+        rounds, place = divmod(number, len(TOPICS))
+        topic = f"{TOPICS[place]} {rounds + 1}" if rounds else TOPICS[place]
+        jobs += [(None, subtask, topic) for subtask in ZERO_SHOT]
     with open_session(settings, args.out / STORE) as opened, BuildProgress(len(jobs), "question") as progress:
         ask, address = opened.model.peer, args.judge_base_url or args.model_base_url
         # Give each candidate its own epoch, so that two candidates with the same model do not share stored answers.
@@ -297,7 +408,7 @@ async def _make_question_records(
     source = user_sheet.name if user_sheet else f"invented_{topic}"
     name = f"{subtask}|models|{source}"
     try:
-        if user_sheet and subtask == words.COLUMN_NAMING:
+        if user_sheet and subtask == COLUMN_NAMING:
             pair, sheet = await _make_naming_question(panel, user_sheet)
         else:
             pair, sheet = await panel.write_question(user_sheet, subtask, topic)
@@ -311,8 +422,14 @@ async def _make_question_records(
         progress.advance(1)
     # If the judge finds another subtask, the id begins with this subtask and ends with `subtask`, the intended one.
     name = name if found == subtask else f"{found}|models|{source}|{subtask}"
-    if not pair.quality and not (pair := built.queue_for_review(name, pair, sheet)).quality:
-        return []
+    if not pair.quality:  # Queue a disputed question for people, and take their answer from an earlier build, if any.
+        question, candidates = str(escape_formula(pair.question)), "\n".join(pair.candidates)
+        accepted = built.reviews.get((name, question), "")
+        built.disputed.append((name, question, pair.answer, candidates, sheet.table.format_csv(), accepted))
+        if not accepted:
+            return []
+        program = pair.program if is_same_answer(accepted, pair.answer) else ""
+        pair = replace(pair, answer=accepted, program=program, quality="reviewed")
     if sheet is not user_sheet:
         built.further.append(sheet)
     more = {"chain": list(pair.chain), "long_question": pair.long_question, "quality": pair.quality}
@@ -340,10 +457,10 @@ async def _make_naming_question(panel: QuestionPanel, sheet: Sheet) -> tuple[Mod
         stand_in = f"第{column + 1}列" if chinese else f"Column {column + 1}"
         header = (*sheet.column_names[:column], stand_in, *sheet.column_names[column + 1 :])
         hidden = Sheet(f"{sheet.name}_column_{column + 1}", replace(sheet.table, header=(header,)))
-        question = (words.CHINESE if chinese else words.ENGLISH).format(number=column + 1, stand_in=stand_in)
+        question = (CHINESE if chinese else ENGLISH).format(number=column + 1, stand_in=stand_in)
         pair = ModelPair(question, question, (), name, "")
         try:
-            await panel.require_full_marks(hidden, pair, words.COLUMN_NAMING)
+            await panel.require_full_marks(hidden, pair, COLUMN_NAMING)
             pair = await panel.decide_answer(hidden, pair)
         except DraftDropped as why:
             reason = DraftDropped(f'"{sheet.column_names[column]}": {why}')
@@ -375,24 +492,6 @@ class BuiltPairs:
     refuted: dict[str, str] = field(default_factory=dict)  # The reasons why pairs were dropped, by the pair's id.
     disputed: list[Sequence[str]] = field(default_factory=list)  # Disputed questions, as rows of `REVIEW_COLUMNS`.
     reviews: dict[tuple[str, str], str] = field(default_factory=dict)  # People's answers, by id and question.
-
-    def add_table(self, sheet: Sheet) -> Sheet:
-        """Keep a table; rename it if a table of another file has the same name."""
-        names = chain([sheet.name], (f"{sheet.name}_{number}" for number in count(2)))
-        named = replace(sheet, name=next(name for name in names if name not in self.sheets))
-        self.sheets[named.name] = named
-        return named
-
-    def queue_for_review(self, pair_id: str, pair: ModelPair, sheet: Sheet) -> ModelPair:
-        """Queue a disputed question for people; return its pair, with people's answer from an earlier build, if any."""
-        question = str(escape_formula(pair.question))
-        accepted = self.reviews.get((pair_id, question), "")
-        candidates = "\n".join(pair.candidates)
-        self.disputed.append((pair_id, question, pair.answer, candidates, sheet.table.format_csv(), accepted))
-        if not accepted:
-            return pair
-        program = pair.program if is_same_answer(accepted, pair.answer) else ""
-        return replace(pair, answer=accepted, program=program, quality="reviewed")
 
 
 def make_record(pair_id: str, pair: TemplatePair | ModelPair, sheet: Sheet) -> dict[str, Any]:

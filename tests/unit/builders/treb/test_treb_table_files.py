@@ -15,8 +15,7 @@ import openpyxl  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from evalsuite.builders.treb import build_pairs, write_pairs
-from evalsuite.builders.treb.sheet import Sheet
-from evalsuite.builders.treb.table_files import MOST_UNPACKED, list_table_files, read_sheets
+from evalsuite.builders.treb.sheet import MOST_UNPACKED, Sheet, list_table_files, read_sheets
 from evalsuite.core.errors import DatasetError
 
 ROWS = [("name", "votes"), ("Ålesund", "11"), ("Besançon", "22"), ("Córdoba", "47")]
