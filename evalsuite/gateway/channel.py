@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evalsuite.core import errors
 from evalsuite.core.errors import EvalsuiteError, InternalError
@@ -23,18 +23,10 @@ from evalsuite.gateway.handle import CaseCallProvider, NumberedToolCall
 if TYPE_CHECKING:
     import asyncio
 
+    from execnet import Channel
+
     from evalsuite.core.types import Completion, Request
     from evalsuite.gateway.loop import BackgroundLoop
-
-
-class Channel(Protocol):
-    """The methods of `execnet.Channel` that evalsuite uses."""
-
-    def send(self, item: str) -> None:
-        """Send text to the process at the other end of the channel."""
-
-    def setcallback(self, callback: Callable[[str | None], None], endmarker: None) -> None:
-        """Call a function with each received text, and with None at the end, in one of execnet's threads."""
 
 
 class GatewayProxy:
@@ -44,10 +36,10 @@ class GatewayProxy:
         self._channel, self._background, self._stop = channel, background, stop
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        # execnet calls this in a thread of its own, with None at the end of the channel.
         channel.setcallback(lambda text: background.schedule_call(self._receive_answer, text), endmarker=None)
 
     async def ask(self, request: Request) -> Completion:
-        """Request a completion from the gateway."""
         return decode_completion(
             (await self._send_and_await_answer({"request": encode_request(request)}))["completion"]
         )

@@ -44,9 +44,7 @@ class HashedSecrets:
         return dataclasses.replace(request, params=params, base_url=base_url)
 
     def reveal_request(self, request: Request) -> Request:
-        if not self._secrets:
-            return request
-        return dataclasses.replace(request, params=self._reveal_secrets(request.params))
+        return dataclasses.replace(request, params=self._reveal_secrets(request.params)) if self._secrets else request
 
     async def complete_request(self, backend: Backend, request: Request) -> Completion:
         """Send a request with its secrets restored; if the answer repeats secrets, replace them by hashes."""
@@ -72,17 +70,14 @@ class HashedSecrets:
         return text
 
     def conceal_settings(self, settings: Settings) -> Settings:
-        return dataclasses.replace(
-            settings,
-            model_base_url=settings.model_base_url and mask_secrets(settings.model_base_url),
-            judge_base_url=settings.judge_base_url and mask_secrets(settings.judge_base_url),
-            user_base_url=settings.user_base_url and mask_secrets(settings.user_base_url),
-            model_param=tuple(map(self._conceal_option_value, settings.model_param)),
-            judge_param=tuple(map(self._conceal_option_value, settings.judge_param)),
-        )
+        changed: dict[str, Any] = {}
+        for name in ("model_base_url", "judge_base_url", "user_base_url"):
+            changed[name] = getattr(settings, name) and mask_secrets(getattr(settings, name))
+        for name in ("model_param", "judge_param"):
+            changed[name] = tuple(map(self._conceal_option_value, getattr(settings, name)))
+        return dataclasses.replace(settings, **changed)
 
     def conceal_arguments(self, arguments: Sequence[str]) -> list[str]:
-        """Replace secret parameters in a command's arguments by hashes."""
         concealed = []
         for before, argument in pairwise(("", *arguments)):
             option = PARAMETER_OPTION.match(argument)

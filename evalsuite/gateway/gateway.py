@@ -75,8 +75,7 @@ class Gateway:
         self.store, self.limiter, self.ledger = store, limiter, ledger or spend.Ledger()
         self._open_backend, self._prices, self._on_hopeless = open_backend, prices or {}, on_hopeless
         self._clock = clock
-        self._backends: dict[tuple[str, str | None], protocol.Backend] = {}
-        self._upstreams: dict[protocol.Backend, Upstream] = {}
+        self._upstreams: dict[tuple[str, str | None], Upstream] = {}  # By model and address.
         self.notices: list[str] = []  # Messages about outages for the terminal.
         self._calls: dict[str, asyncio.Task[Completion]] = {}
         self._storing: set[asyncio.Task[Completion]] = set()  # Tasks that are storing the answers of calls.
@@ -189,15 +188,13 @@ class Gateway:
 
     def _get_or_open_upstream(self, request: Request) -> Upstream:
         address = (request.model, request.base_url)
-        if address not in self._backends:
-            self._backends[address] = self._open_backend(*address)
-        backend = self._backends[address]
-        if backend not in self._upstreams:
+        if address not in self._upstreams:
+            backend = self._open_backend(*address)
             limiter = self.limiter.make_connection_sharing_limiter() if self._upstreams else self.limiter
-            self._upstreams[backend] = Upstream(
+            self._upstreams[address] = Upstream(
                 backend, limiter, self._patience, lambda words: self.notices.append(f"{backend.identity}: {words}")
             )
-        return self._upstreams[backend]
+        return self._upstreams[address]
 
     async def _call_and_store_completion(self, key: str, upstream: Upstream, request: Request) -> Completion:
         price = spend.find_price(request.model, self._prices)
@@ -352,7 +349,8 @@ class Gateway:
     def _report_unavailable_model(self, upstream: Upstream, error: errors.BackendUnavailable) -> None:
         """Report an unavailable model once, unless its backend answered earlier, because it may then recover."""
         if not (upstream.given_up or upstream.answered):
-            upstream.give_up_on_backend(str(error))
+            upstream.given_up = str(error)
+            upstream.limiter.fail_waiting_calls(errors.BackendUnavailable(str(error)))
             self._on_hopeless(error)
 
     def sum_usage(self) -> Usage:
@@ -376,7 +374,8 @@ class Gateway:
 
     async def aclose(self) -> None:
         """Close everything and end the calls in flight; calls that cost money get a short time to finish."""
-        if self.limiter.connections.in_flight and any(backend.metered for backend in self._backends.values()):
+        backends = [upstream.backend for upstream in self._upstreams.values()]
+        if self.limiter.connections.in_flight and any(backend.metered for backend in backends):
             self.limiter.connections.most = 0
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE):
@@ -385,7 +384,7 @@ class Gateway:
         for call in list(self._calls.values()):
             call.cancel()
         await asyncio.gather(*self._calls.values(), return_exceptions=True)
-        for backend in self._backends.values():
+        for backend in backends:
             await backend.aclose()
         self.store.close()
 
@@ -393,21 +392,15 @@ class Gateway:
 class Store(Protocol):
     """A store of a gateway's answers, implemented by a run's journal and by the stores of a gateway service."""
 
+    # Whether older versions stored some answers under keys that do not distinguish equal requests.
+    has_older_keys: bool
+    # The log of requests that ended without an answer; None if this process does not run cases.
+    outcomes: UnansweredRequests | None
+    tool_calls: StoredToolCalls
+
     @property
     def read_only(self) -> bool:
         """Whether the store accepts no answers, as in a replay."""
-
-    @property
-    def has_older_keys(self) -> bool:
-        """Whether older versions stored some answers under keys that do not distinguish equal requests."""
-
-    @property
-    def outcomes(self) -> UnansweredRequests | None:
-        """The log of requests that ended without an answer; None if this process does not run cases."""
-
-    @property
-    def tool_calls(self) -> StoredToolCalls:
-        """The stored tool calls of cases."""
 
     def get(self, key: str) -> Completion | None:
         """Read the completion stored under a key, if there is one."""

@@ -9,15 +9,14 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from evalsuite.core.errors import RequestRefused
-from evalsuite.core.json_codec import Plain, decode_usage, digest, encode_request, encode_usage
+from evalsuite.core.json_codec import decode_usage, digest, encode_request, encode_usage
 from evalsuite.core.types import Completion, Message, Prompt, Request, Usage, convert_message
 from evalsuite.gateway.concealment import remove_epoch
 
@@ -34,14 +33,6 @@ class NumberedToolCall:
     number: int  # The call's number within the case, from 1.
     name: str  # The tool's name.
     arguments: Any  # JSON data.
-
-
-class ToolResultStore(Protocol):
-    """The store of tool calls: the gateway itself, or the connection to the gateway."""
-
-    async def read_tool_result(self, effect: NumberedToolCall) -> Any: ...
-
-    async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None: ...
 
 
 @dataclass(slots=True)
@@ -93,7 +84,7 @@ class CaseToolCalls:
         players: the counter of calls of models that simulate users and tools for the case.
     """
 
-    def __init__(self, keeper: ToolResultStore | None = None, case: str = "", epoch: int = 1) -> None:
+    def __init__(self, keeper: CaseCallProvider | None = None, case: str = "", epoch: int = 1) -> None:
         self._keeper, self._case, self._epoch = keeper, case, epoch
         self._numbers = itertools.count(1)
         self.recalled: list[NumberedToolCall] = []
@@ -157,7 +148,7 @@ class CaseToolCalls:
         self.recalled.append(effect)
         result, calls = ToolModelCalls.unpack_result_and_calls(kept)
         for digests in calls.requests:
-            self.meter.count_request(digests["content"], digests.copy)
+            self.meter.count_request(digests)
         for _, usage, by_simulator in calls.iterate_usages():
             (self.players if by_simulator else self.meter).add_usage(usage)
         if self._outer is not None:
@@ -186,11 +177,15 @@ class CompletionProvider(Protocol):
         """Return the model's completion for a request."""
 
 
-class CaseCallProvider(CompletionProvider, ToolResultStore, Protocol):
-    """Answers the model calls and tool calls of one case."""
+class CaseCallProvider(CompletionProvider, Protocol):
+    """Answers the model calls and tool calls of cases: the gateway itself, or the connection to the gateway."""
 
     async def record_cancellation(self, request: Request, seconds: float) -> None:
         """Store that the case cancelled a request after this many seconds."""
+
+    async def read_tool_result(self, effect: NumberedToolCall) -> Any: ...
+
+    async def store_tool_result(self, effect: NumberedToolCall, result: Any) -> None: ...
 
 
 class WaitTimer:
@@ -224,18 +219,13 @@ class WaitTimer:
         self._served.append((now - seconds if seconds else began, now))
         self._open -= 1
         if not self._open:
-            # A stored answer keeps the duration of its original call.
-            self.waited += now - self._since - _measure_union(self._served)
+            # Count overlapping times of service once. A stored answer keeps the duration of its original call.
+            covered, until = 0.0, -math.inf
+            for start, end in sorted(self._served):
+                covered += max(0.0, end - max(start, until))
+                until = max(until, end)
+            self.waited += now - self._since - covered
             self._served.clear()
-
-
-def _measure_union(spans: Iterable[tuple[float, float]]) -> float:
-    """Measure the total time that spans cover; overlapping time counts once."""
-    covered, until = 0.0, -math.inf
-    for start, end in sorted(spans):
-        covered += max(0.0, end - max(start, until))
-        until = max(until, end)
-    return covered
 
 
 class UsageMeter:
@@ -285,26 +275,20 @@ class UsageMeter:
         plain = encode_request(request)
         # Leave out the server's address and login, because the separate fingerprint `model` covers them.
         content = digest(plain | {"base_url": None})
-        digest_prompt_and_params = partial(_digest_prompt_and_params, plain)
-        ordinal, during = self.count_request(content, digest_prompt_and_params), DURING.get()
+        prompt = digest({"messages": plain["messages"], "tools": plain["tools"]})
+        digests = {"content": content, "prompt": prompt, "params": digest(plain["params"])}
+        ordinal, during = self.count_request(digests), DURING.get()
         if during is not None:
-            during.requests.append({"content": content, **digest_prompt_and_params()})
+            during.requests.append(digests)
         shared = shared or (self.share_greedy and request.params.get("temperature") == 0)
-        if shared or not self.scope:
-            return request
-        # Call the constructor of `Request`, which takes a third of the time of `dataclasses.replace`.
-        parts = (request.model, request.messages, request.params, request.tools, request.base_url, request.epoch)
-        return Request(*parts, draw=f"{self.scope} #{ordinal}")
+        return request if shared or not self.scope else replace(request, draw=f"{self.scope} #{ordinal}")
 
-    def count_request(self, content_digest: str, digest_prompt_and_params: Callable[[], Mapping[str, str]]) -> int:
-        """Count a request; return how often the case has sent this content."""
+    def count_request(self, digests: Mapping[str, str]) -> int:
+        """Count a request by the digests of its content, prompt and parameters; return how often its content came."""
         if not self._requests:
-            digests = digest_prompt_and_params()
             self._first = {name: digests[name] for name in ("prompt", "params")}
-        self._requests[content_digest] += 1
-        if self._whole:
-            return self._whole.count_request(content_digest, digest_prompt_and_params)
-        return self._requests[content_digest]
+        self._requests[digests["content"]] += 1
+        return self._whole.count_request(digests) if self._whole else self._requests[digests["content"]]
 
     def record_cancellation(self, request: Request, seconds: float) -> None:
         """Record a cancelled request, which is stored later if the case itself cancelled it."""
@@ -402,11 +386,6 @@ class ModelHandle:
         handle = self.peer(name, base_url, epoch=epoch)
         handle.meter = self.players
         return handle
-
-
-def _digest_prompt_and_params(request: Plain) -> dict[str, str]:
-    prompt = {"messages": request["messages"], "tools": request["tools"]}
-    return {"prompt": digest(prompt), "params": digest(request["params"])}
 
 
 def convert_prompt(prompt: Prompt) -> tuple[Message, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.core.types import Usage
@@ -33,18 +32,10 @@ def compute_connection_limit(wanted: int, servers: int = 1) -> int:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return wanted
-    room = (limit - _count_open_files() - RESERVED_DESCRIPTORS) // servers
-    return min(wanted, max(FEWEST, room))
-
-
-def _count_open_files() -> int:
-    folder = Path("/dev/fd")
-    # Without the folder /dev/fd, the lowest free descriptor serves as an estimate of the number of open descriptors.
-    if folder.is_dir():
-        return len(os.listdir(folder))  # noqa: PTH208 - no path objects for what may be gone by then
-    lowest = os.open(os.devnull, os.O_RDONLY)
-    os.close(lowest)
-    return lowest
+    # The lowest free descriptor is about the number of open files, because the system reuses closed descriptors first.
+    lowest_free = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest_free)
+    return min(wanted, max(FEWEST, (limit - lowest_free - RESERVED_DESCRIPTORS) // servers))
 
 
 MOST_WAITING_REQUESTS = 10**6
@@ -55,15 +46,11 @@ BATCH_SHARE = 0.5  # Price of a call in a batch, as a share of the usual price.
 
 def make_credentials(settings: Settings) -> Credentials:
     """Choose each address's API key; an address that only a run's folder names gets no key."""
-    grants = [
-        AddressGrant(name, base_url, key_env, fresh=option in settings.given)
-        for name, base_url, key_env, option in (
-            (settings.model or "", settings.model_base_url, settings.model_key_env, "model_base_url"),
-            (settings.judge_model or "", settings.judge_base_url, settings.judge_key_env, "judge_base_url"),
-            (settings.user_model or "", settings.user_base_url, settings.user_key_env, "user_base_url"),
-        )
-        if name
-    ]
+    models = {"model": settings.model, "judge": settings.judge_model, "user": settings.user_model}
+    grants = []
+    for role, model in models.items():
+        address, key_env = (getattr(settings, f"{role}_{name}") for name in ("base_url", "key_env"))
+        grants += [AddressGrant(model, address, key_env, fresh=f"{role}_base_url" in settings.given)] if model else []
     return Credentials(grants, make_access_without_key(settings))
 
 

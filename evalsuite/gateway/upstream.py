@@ -20,9 +20,8 @@ FIRST_WAIT, LONGEST_WAIT, PACED_WAIT = 0.5, 8.0, 0.1
 """FIRST_WAIT: maximum seconds to wait after the first failure; each further failure doubles the maximum, up to
 LONGEST_WAIT (both values are the openai package's). A refused request that is paced waits at most PACED_WAIT, so that
 others are tried before it."""
-JITTER_SHARE = (
-    0.25  # Maximum jitter from the second refusal on, as a share of the demanded wait; never over FIRST_WAIT.
-)
+# Maximum jitter from the second refusal on, as a share of the demanded wait; never over FIRST_WAIT.
+JITTER_SHARE = 0.25
 
 
 class RetrySchedule:
@@ -91,10 +90,6 @@ class Upstream:
         limiter.breaker.on_change, limiter.most = on_change, backend.connections
         if hasattr(backend, "on_exhausted"):
             backend.on_exhausted = limiter.set_quota_reset
-
-    def give_up_on_backend(self, message: str) -> None:
-        self.given_up = message
-        self.limiter.fail_waiting_calls(BackendUnavailable(message))
 
     async def send_call(self, send: Callable[[], Awaitable[Completion]], tokens: int, *, is_retry: bool) -> Completion:
         """Send a call as soon as the limiter admits it, and record how the call ended."""

@@ -102,12 +102,13 @@ class Wire:
         self.controller, self.ends, self.loops = BackgroundLoop(), list[End](), list[BackgroundLoop]()
 
     def worker(self, gateway: Answers) -> tuple[GatewayProxy, BackgroundLoop, End]:
-        ours, theirs, loop = End(), End(), BackgroundLoop()
+        ends: list[Any] = [End(), End()]
+        (ours, theirs), loop = ends, BackgroundLoop()
         ours.other, theirs.other = theirs, ours
         server = ChannelServer(ours, self.controller, gateway)
         ours.setcallback(server.receive_request, None)
         asker = GatewayProxy(theirs, loop, lambda _: None)
-        self.ends += [ours, theirs]
+        self.ends += ends
         self.loops.append(loop)
         return asker, loop, theirs
 

@@ -140,7 +140,8 @@ def test_a_replay_neither_starts_a_server_nor_connects_to_it() -> None:
             raise AssertionError("a replay keeps nothing")
 
     async def use() -> Any:
-        effects = CaseToolCalls(Kept())
+        kept: Any = Kept()
+        effects = CaseToolCalls(kept)
         async with open_tools([McpServer(["no-such-program"])], SAMPLE, effects) as opened:
             (add,) = opened.tools
             return await effects.run_tool_once("add", {}, lambda: add.executor.run_tool(add.document, {}, NOBODY))
