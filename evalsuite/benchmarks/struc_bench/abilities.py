@@ -85,27 +85,23 @@ def _add_table_differences(pair: TablePair, head_rows: int, comparison: TableCom
     first = int(pair.right.width > 1)
     rows = {there: here for here, there in pair.rows}
     columns = {there: here for here, there in pair.columns}
+
+    def pair_cells(row: int, column: int) -> CellPair | None:
+        if row not in rows or column not in columns:
+            return None
+        here, there = rows[row], columns[column]
+        verdict = compare_cells(pair.left.texts[here][there], pair.right.texts[row][column])
+        return CellPair(predicted[here][there], wanted[row][column], verdict)
+
     arranged: list[list[str]] = []
     for row, texts in enumerate(wanted):
-        line: list[str] = []
-        for column, text in enumerate(texts):
-            is_name = row < head or column < first
-            cell = None
-            if row in rows and column in columns:
-                here, there = rows[row], columns[column]
-                verdict = compare_cells(pair.left.texts[here][there], pair.right.texts[row][column])
-                cell = CellPair(predicted[here][there], text, verdict)
-            if is_name:
-                if cell and cell.verdict not in EQUAL:
-                    comparison.names.append((cell.predicted, text))
-                continue
-            line.append(cell.predicted if cell else "")
-            if cell:
-                comparison.cells.append(cell)
-            else:
-                comparison.lost.append(text)
+        cells = [pair_cells(row, column) for column in range(len(texts))]
+        names = cells[: first if row >= head else None]
+        comparison.names += [(cell.predicted, cell.wanted) for cell in names if cell and cell.verdict not in EQUAL]
         if row >= head:
-            arranged.append(line)
+            comparison.cells += filter(None, cells[first:])
+            comparison.lost += [text for cell, text in zip(cells[first:], texts[first:], strict=True) if not cell]
+            arranged.append([cell.predicted if cell else "" for cell in cells[first:]])
     comparison.sums += compare_sums(arranged, [texts[first:] for texts in wanted[head:]])
     if pair.predicted is None:
         comparison.structure["missing tables"] += 1

@@ -146,20 +146,18 @@ def encode_items(items: Iterable[TableItem]) -> str:
 
 def find_files(folder: Path) -> dict[Format, Path]:
     """Find each format's file in a folder by its name; of several files, prefer one with `test` in its name."""
-    paths: dict[Format, list[Path]] = {}
-    for path in sorted(folder.glob("*.json")):
-        if written := find_format(path):
-            paths.setdefault(written, []).append(path)
-    if not paths:
-        expected = "files of items named after their format: table_test.json, html_test.json, latex_test.json"
-        raise DatasetError(folder, "", "no such file", expected)
     files = {}
-    for written in (written for written in FORMATS if written in paths):
-        chosen = [path for path in paths[written] if "test" in path.stem.lower()] or paths[written]
+    for written in FORMATS:
+        paths = [path for path in sorted(folder.glob("*.json")) if find_format(path) == written]
+        chosen = [path for path in paths if "test" in path.stem.lower()] or paths
         if len(chosen) > 1:
             found = f"several files of {written} items: {', '.join(path.name for path in chosen)}"
             raise DatasetError(folder, "", found, "one, or one named ..._test.json")
-        files[written] = chosen[0]
+        if chosen:
+            files[written] = chosen[0]
+    if not files:
+        expected = "files of items named after their format: table_test.json, html_test.json, latex_test.json"
+        raise DatasetError(folder, "", "no such file", expected)
     return files
 
 
@@ -203,10 +201,8 @@ def extract_text(question: str, syntax: Format) -> str:
 
 def write_instruction(item: TableItem, mode: str) -> str:
     """Write the instruction; in all modes except `direct`, add the description of the format."""
-    parts = [item.instruction]
-    if mode != "direct":
-        parts.append(f"The format of the table:\n{item.format_description}")
-    return "\n\n".join(part.strip() for part in parts if part.strip())
+    description = "" if mode == "direct" else f"The format of the table:\n{item.format_description}"
+    return "\n\n".join(part.strip() for part in (item.instruction, description) if part.strip())
 
 
 SHIPPED = Path(__file__).parent / "data"
