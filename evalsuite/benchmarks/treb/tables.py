@@ -54,25 +54,16 @@ class SourceTable:
         return text.getvalue()
 
 
-def parse_csv(text: str, header_row_count: int) -> SourceTable:
-    """Read CSV text; skip blank lines and fill short rows."""
-    reader = csv.reader(io.StringIO(text, newline=""))
+def read_csv(file: Iterable[str], header_row_count: int, row_count: int | None = None) -> SourceTable:
+    """Read lines of CSV; skip blank lines and fill short rows. After `row_count` data rows, only count the rows."""
+    reader = csv.reader(file)
+    lines = filter(None, reader)
     try:
-        lines = [line for line in reader if line]
+        most = None if row_count is None else header_row_count + row_count
+        table = _make_source_table(list(islice(lines, most)), header_row_count)
+        return replace(table, left_out=sum(1 for _ in lines))
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
-    return _make_source_table(lines, header_row_count)
-
-
-def read_first_rows(path: Path, header_row_count: int, row_count: int) -> SourceTable:
-    """Read the first rows of a large CSV file, and count the remaining rows."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = filter(None, csv.reader(file))
-            table = _make_source_table(list(islice(lines, header_row_count + row_count)), header_row_count)
-            return replace(table, left_out=sum(1 for _ in lines))
-    except (OSError, csv.Error, ValueError) as error:
-        raise DatasetError(path, "", str(error), "a table as CSV in UTF-8") from error
 
 
 def parse_markdown(text: str, header_row_count: int) -> SourceTable:
@@ -129,11 +120,13 @@ def is_large_table(source: Mapping[str, Any]) -> bool:
 def read_table(source: Mapping[str, Any]) -> SourceTable:
     """Read a record's table from CSV (only the beginning of a large file) or, without a CSV file, from Markdown."""
     path, header_rows = source["csv"], source["header_rows"]
-    if is_large_table(source):
-        return read_first_rows(Path(path), header_rows, FIRST_ROWS)
     try:
-        return (
-            parse_csv(read_text(Path(path)), header_rows) if path else parse_markdown(source["markdown"], header_rows)
-        )
-    except ValueError as error:
-        raise DatasetError(path or "a table in Markdown", "", str(error), "a table") from error
+        if not path:
+            return parse_markdown(source["markdown"], header_rows)
+        if is_large_table(source):
+            with Path(path).open(encoding="utf-8-sig", newline="") as file:
+                return read_csv(file, header_rows, FIRST_ROWS)
+        return read_csv(io.StringIO(read_text(Path(path)), newline=""), header_rows)
+    except (OSError, ValueError) as error:
+        expected = "a table as CSV in UTF-8" if path else "a table"
+        raise DatasetError(path or "a table in Markdown", "", str(error), expected) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsuite.benchmarks.treb.solving import format_table, make_sandbox_tables
-from evalsuite.benchmarks.treb.tables import SourceTable, parse_csv, parse_markdown, read_table
+from evalsuite.benchmarks.treb.tables import SourceTable, parse_markdown, read_csv, read_table
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Sample
 from evalsuite.sandbox import TableFile
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 CELL = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=5).filter(
     lambda cell: not cell.endswith("\\") and "\\|" not in cell
 )
+
+
+def parse_csv(text: str, header_rows: int) -> SourceTable:
+    return read_csv(io.StringIO(text, newline=""), header_rows)
 
 
 @st.composite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import re
 from random import Random
@@ -15,7 +16,7 @@ import pytest
 from scipy import stats
 
 from evalsuite.benchmarks.treb.dataset import SHIPPED, load_dataset
-from evalsuite.benchmarks.treb.tables import parse_csv
+from evalsuite.benchmarks.treb.tables import SourceTable, read_csv
 from evalsuite.builders.treb import _add_question_pairs, _make_template_pairs, build_pairs, run_build, templates
 from evalsuite.builders.treb.model_questions import BuiltPairs
 from evalsuite.builders.treb.sheet import Sheet, find_defect
@@ -46,6 +47,10 @@ SIGNS: dict[str, Callable[[Any, float], Any]] = {
     "at least": lambda column, bound: column >= bound,
     "at most": lambda column, bound: column <= bound,
 }
+
+
+def parse_csv(text: str, header_rows: int) -> SourceTable:
+    return read_csv(io.StringIO(text, newline=""), header_rows)
 
 
 def mask(df: Any, words: str) -> Any:
