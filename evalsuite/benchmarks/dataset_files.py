@@ -1,7 +1,5 @@
 """Readers of published files; errors state the file, the location, the value found and the value expected."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

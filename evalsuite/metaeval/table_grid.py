@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from evalsuite.metrics.tables import Format, read_reference_tables, table_score
 from evalsuite.metrics.tables.plain_data import format_rows_as_markup
@@ -40,10 +41,10 @@ def make_equal_notations(table: str, markup: Format) -> Iterator[tuple[str, str]
         yield "in an answer", f"Here you are:\n\n```\n{table}\n```"
 
 
-def repeat_spanning_cells(table: str, markup: Format) -> str:
-    """Write the table without spanning cells: repeat a spanning cell's text in every position that the cell covers."""
+def rewrite_table(table: str, markup: Format, edit: Callable[[Rows], Rows] = list) -> str:
+    """Write the table with edited rows, and with a spanning cell's text in every position that the cell covers."""
     grids = read_reference_tables(table, markup).tables
-    return "\n\n".join(format_rows_as_markup([list(row) for row in grid.rows], markup, grid.name) for grid in grids)
+    return "\n\n".join(format_rows_as_markup(edit([[*row] for row in one.rows]), markup, one.name) for one in grids)
 
 
 # Names of corruptions, from the mildest to the most severe.
@@ -58,9 +59,7 @@ def corrupt_table(table: str, markup: Format) -> Iterator[tuple[str, str]]:
     grids = read_reference_tables(table, markup).tables
     cells = sum(bool(cell) for grid in grids for row in grid.rows for cell in row)
     rng = random.Random(0)  # noqa: S311 - the same changes each time
-
-    def write_changed_table(edit: Callable[[Rows], Rows]) -> str:
-        return "\n\n".join(format_rows_as_markup(edit([[*row] for row in one.rows]), markup, one.name) for one in grids)
+    write_changed_table = partial(rewrite_table, table, markup)
 
     def write_cell_change(change: Callable[[str], str]) -> str:
         changed = list[str]()
@@ -127,12 +126,9 @@ def make_slightly_changed_pairs(table: str, markup: Format) -> Iterator[tuple[st
         barred = write_table_with_cell(place, BARS)
         yield "bars in a cell", barred, barred
     if place := next((place for place, cell in cells.items() if cell.isdecimal()), None):
-        for change, (wanted, answer) in MARKS.items():
-            yield (
-                change,
-                write_table_with_cell(place, wanted.format(cells[place])),
-                write_table_with_cell(place, answer.format(cells[place])),
-            )
+        for change, forms in MARKS.items():
+            wanted, answer = (write_table_with_cell(place, form.format(cells[place])) for form in forms)
+            yield change, wanted, answer
     columns = list(zip(*grid.rows, strict=True))
     for one, two in itertools.combinations(range(len(first)), 2):
         if columns[one][0] != columns[two][0] and columns[one][1:] != columns[two][1:]:
@@ -179,7 +175,7 @@ def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float
     for change, changed in make_equal_notations(table, markup):
         score = table_score(changed, table, format=markup).value
         yield change, "stays 1", score, abs(score - 1) < SLACK
-    content = table_score(repeat_spanning_cells(table, markup), table, format=markup).content
+    content = table_score(rewrite_table(table, markup), table, format=markup).content
     yield "spans written out", "content stays 1", content, abs(content - 1) < SLACK
     for change, wanted, answer in make_slightly_changed_pairs(table, markup):
         score = table_score(answer, wanted, format=markup).value

@@ -158,13 +158,9 @@ def choose_settings(settings: Sequence[AuthorsSetting], mode: Any, task: str) ->
 
     # A folder in the path of a panel's file is named after the aspect that the panel scores.
     aspects = ASPECT_NAMES if task == "dialogues" else ("",)
-    by_aspect = {
-        aspect: setting
-        for aspect in reversed(aspects)
-        for setting in sorted(fitting, key=rank_setting, reverse=True)
-        if not aspect or aspect in setting.file.split("/")
-    }
-    return {aspect: by_aspect[aspect] for aspect in aspects} if len(by_aspect) == len(aspects) else {}
+    fitting.sort(key=rank_setting)
+    by_aspect = {aspect: [one for one in fitting if not aspect or aspect in one.file.split("/")] for aspect in aspects}
+    return {aspect: own[0] for aspect, own in by_aspect.items()} if all(by_aspect.values()) else {}
 
 
 def _fits_mode(setting: AuthorsSetting, mode: Any) -> bool:

@@ -8,12 +8,10 @@ The published scripts write files such as `head_to_tail_imdb.json`. The form of 
 an identifier, a DBpedia triple or a DBLP record. An answer is a string, a number, or a list of strings and numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +46,7 @@ class QuestionItem:
     # Tags that depend on other files in the folder of the questions. The tag `top` is `10%` for the most popular tenth
     # of the head. The tag `predicate` states the popularity bucket of the question's predicate, such as `tail
     # predicate`.
-    facets: Mapping[str, str] = field(default_factory=dict)
+    facets: dict[str, str] = field(default_factory=dict)
 
 
 def load_dataset(setup: Setup) -> Dataset:
@@ -88,14 +86,14 @@ def read_items(path: Path) -> list[QuestionItem]:
     if not items:
         raise DatasetError(path, "", "no question in head, torso or tail", f"records {_SHAPE}")
     # Only `evalsuite build` sorts questions by popularity and writes a file of statistics.
-    tenth = (len(top["head"]) + 9) // 10 if get_stats_path(path).is_file() else 0
+    tenth = (len(top["head"]) + 9) // 10 if path.with_suffix(STATS_SUFFIX).is_file() else 0
     predicates = read_predicate_buckets(path)
     for place, item in enumerate(items):
-        facets = {"top": "10%"} if place < tenth else {}
+        if place < tenth:
+            item.facets["top"] = "10%"
         if item.template in predicates:
             # Add the word "predicate"; otherwise, the gate `head_to_tail[tail]` would also select by this tag.
-            facets["predicate"] = f"{predicates[item.template]} predicate"
-        items[place] = replace(item, facets=facets)
+            item.facets["predicate"] = f"{predicates[item.template]} predicate"
     return items
 
 
@@ -110,24 +108,20 @@ def _read_question_item(record: Any, bucket: str, path: Path, where: str) -> Que
     # Find the domain from the file name, or else from the template's id (`imdb-title-0`); the default is `open`.
     known = [name for name in (source, template.partition("-")[0]) if name in SOURCES or name in DOMAINS]
     domain = SOURCES.get(known[0], known[0]) if known else source or "open"
-    answers = _convert_answers_to_texts(parts[3], path, f"{where}, answer")
+    answers = tuple(_read_answers(parts[3], path, f"{where}, answer"))
     return QuestionItem(source or domain, domain, bucket, template, question, answers, parts[0])
 
 
-def _convert_answers_to_texts(answers: Any, path: Path, where: str) -> tuple[str, ...]:
-    if not isinstance(answers, list):
-        return (_convert_answer_to_text(answers, path, where),)
-    if not answers:
+def _read_answers(answers: Any, path: Path, where: str) -> Iterator[str]:
+    if answers == []:
         raise DatasetError(path, where, "an empty list", "at least one acceptable answer")
-    return tuple(_convert_answer_to_text(answer, path, f"{where} {number}") for number, answer in enumerate(answers, 1))
-
-
-def _convert_answer_to_text(answer: Any, path: Path, where: str) -> str:
-    if isinstance(answer, str):
-        return _require_nonempty_text(answer, path, where)
-    if isinstance(answer, (bool, dict, list)) or answer is None:
-        raise DatasetError(path, where, repr(answer)[:60], "a string, a number or a list of these")
-    return convert_targets(require_type(answer, float, path, where))[0]
+    listed = isinstance(answers, list)
+    for number, answer in enumerate(answers if listed else [answers], 1):
+        place = f"{where} {number}" if listed else where
+        if isinstance(answer, (bool, dict, list)) or answer is None:
+            raise DatasetError(path, place, repr(answer)[:60], "a string, a number or a list of these")
+        text = answer if isinstance(answer, str) else convert_targets(require_type(answer, float, path, place))[0]
+        yield _require_nonempty_text(text, path, place)
 
 
 def _require_nonempty_text(text: Any, path: Path, where: str) -> str:
@@ -200,22 +194,14 @@ def _make_gap_or_example(mode: str, item: QuestionItem, same_template: Sequence[
     return {}
 
 
-HEADER = ("template", "popularity", "bucket")
-
-
-def get_stats_path(questions_path: Path) -> Path:
-    """Return the path of the statistics page: `imdb.stats.md` for `imdb.json`."""
-    return questions_path.with_suffix(".stats.md")
-
-
-def get_predicates_path(questions_path: Path) -> Path:
-    """Return the path of the table of predicates' popularity: `dbpedia.predicates.tsv` for `dbpedia.json`."""
-    return questions_path.with_suffix(".predicates.tsv")
+# Suffixes of the files that `evalsuite build` writes beside the questions: `dbpedia.predicates.tsv` for `dbpedia.json`.
+STATS_SUFFIX, PREDICATES_SUFFIX = ".stats.md", ".predicates.tsv"
+HEADER = ("template", "popularity", "bucket")  # The columns of the table of predicates' popularity.
 
 
 def read_predicate_buckets(questions_path: Path) -> dict[str, str]:
     """Map each template to the bucket of its predicate's popularity; empty if the file is missing."""
-    path = get_predicates_path(questions_path)
+    path = questions_path.with_suffix(PREDICATES_SUFFIX)
     if not path.is_file():
         return {}
     lines = [tuple(line.split("\t")) for line in read_text(path).rstrip("\n").split("\n")]

@@ -61,19 +61,17 @@ def read_paper_prompts(folder: Path | None, modes: Iterable[str], *, judged: boo
             "head_to_tail's modes called paper use the paper's own prompts, which are read from "
             "prompt_2.txt to prompt_7.txt in DIR/head_to_tail: name the folder with --data DIR"
         )
-    wanted = sorted(numbers | ({JUDGE_PROMPT} if judged else set()))
-    return PaperPrompts({number: _read_paper_prompt(folder / f"prompt_{number}.txt", number) for number in wanted})
-
-
-def _read_paper_prompt(path: Path, number: int) -> str:
-    if not path.is_file():
-        expected = f"Prompt {number} of appendix A.1 of arXiv 2308.10168, as it is printed there"
-        raise DatasetError(path, "", "no such file", expected)
-    text = read_text(path).strip()
-    for slot in _SLOTS.get(number, _QUESTION_ONLY):
-        if slot not in text:
-            raise DatasetError(path, "", f"no {slot}", f"Prompt {number} with its slots in braces")
-    return text
+    texts = {}
+    for number in sorted(numbers | ({JUDGE_PROMPT} if judged else set())):
+        path = folder / f"prompt_{number}.txt"
+        if not path.is_file():
+            expected = f"Prompt {number} of appendix A.1 of arXiv 2308.10168, as it is printed there"
+            raise DatasetError(path, "", "no such file", expected)
+        texts[number] = read_text(path).strip()
+        for slot in _SLOTS.get(number, _QUESTION_ONLY):
+            if slot not in texts[number]:
+                raise DatasetError(path, "", f"no {slot}", f"Prompt {number} with its slots in braces")
+    return PaperPrompts(texts)
 
 
 def _fill_placeholders(text: str, text_by_placeholder: Mapping[str, str]) -> str:

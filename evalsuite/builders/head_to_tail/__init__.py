@@ -5,8 +5,6 @@
 an equal number of random questions from each bucket.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import Namespace
@@ -15,17 +13,10 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, get_predicates_path, get_stats_path
+from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS, HEADER, PREDICATES_SUFFIX, STATS_SUFFIX
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
-from evalsuite.builders.head_to_tail.drawing import (
-    CandidateQuestion,
-    PopularityPartition,
-    QuestionSource,
-    QuestionTemplate,
-    Selection,
-    choose_questions,
-)
+from evalsuite.builders.head_to_tail.drawing import PopularityPartition, QuestionSource, Selection, choose_questions
 from evalsuite.builders.head_to_tail.workspace import Workspace, find_dump_file
 from evalsuite.builders.model_session import add_model_options, make_model_settings
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
@@ -86,11 +77,18 @@ def run_build(args: Namespace) -> int:
         if not count:
             problem = "no template with a question for each of head, torso and tail"
             raise DatasetError(args.folder, "", problem, "a larger dump")
-        write_atomically(_format_stats(args, selection, source), get_stats_path(args.to), folder)
+        stats_path = args.to.with_suffix(STATS_SUFFIX)
+        write_atomically(_format_stats(args, selection, source), stats_path, folder)
         if source.template_popularity:
-            write_atomically(_format_predicates_table(selection, source), get_predicates_path(args.to), folder)
+            # Write each used predicate with its popularity and its bucket.
+            lines = ["\t".join(HEADER)]
+            for template, buckets in selection.questions.items():
+                if any(buckets.values()):
+                    own = source.template_popularity[template.id]
+                    lines.append(f"{template.id}\t{own}\t{source.partitions['predicate'].find_bucket(own)}")
+            write_atomically("\n".join(lines) + "\n", args.to.with_suffix(PREDICATES_SUFFIX), folder)
         write_atomically(_format_questions(selection, source.partitions), args.to, folder)
-    sys.stdout.write(f"{count:,} questions in {args.to}, counted in {get_stats_path(args.to)}\n")
+    sys.stdout.write(f"{count:,} questions in {args.to}, counted in {stats_path}\n")
     return 0
 
 
@@ -114,31 +112,26 @@ def _format_questions(selection: Selection, partitions: Mapping[str, PopularityP
     popularity that belongs to more popular entities of its type. If a question has several right answers, its answer is
     a list.
     """
-
-    def make_sort_key(question: tuple[QuestionTemplate, CandidateQuestion]) -> tuple[object, ...]:
-        template, each = question
-        return partitions[template.entities].compute_share_above(each.popularity), each.entity, template.id, each.turn
-
     parts = []
     for bucket in BUCKETS:
-        questions = [(template, each) for template, buckets in selection.questions.items() for each in buckets[bucket]]
+        ranked = [
+            (
+                partitions[template.entities].compute_share_above(each.popularity),
+                each.entity,
+                template.id,
+                each.turn,
+                each,
+            )
+            for template, buckets in selection.questions.items()
+            for each in buckets[bucket]
+        ]
         lines = []
-        for template, each in sorted(questions, key=make_sort_key):
+        for _, entity, template_id, _, each in sorted(ranked, key=lambda row: row[:4]):
             answer = each.answers[0] if len(each.answers) == 1 else each.answers
-            lines.append(f"  {json.dumps([each.entity, template.id, each.question, answer], ensure_ascii=False)}")
+            lines.append(f"  {json.dumps([entity, template_id, each.question, answer], ensure_ascii=False)}")
         text = ",\n".join(lines)
         parts.append(f' "{bucket}": [\n{text}\n ]' if lines else f' "{bucket}": []')
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _format_predicates_table(selection: Selection, source: QuestionSource) -> str:
-    """Write each used predicate with its popularity and its bucket, as tab-separated values."""
-    lines = ["\t".join(HEADER)]
-    for template, buckets in selection.questions.items():
-        if any(buckets.values()):
-            own = source.template_popularity[template.id]
-            lines.append(f"{template.id}\t{own}\t{source.partitions['predicate'].find_bucket(own)}")
-    return "\n".join(lines) + "\n"
 
 
 def _format_stats(args: Namespace, selection: Selection, source: QuestionSource) -> str:

@@ -1,7 +1,5 @@
 """Make possible questions (candidates) by the paper's rules, and choose among them at random by popularity bucket."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
@@ -21,6 +19,7 @@ Answer = str | int
 RawQuestion = tuple["str | None", "Iterable[Answer | None]"]  # A question (None if ambiguous) and its raw answers.
 QuestionMaker = Callable[["QuestionTemplate", str], "Iterable[RawQuestion]"]  # Makes questions about one entity.
 MOST_ANSWERS = 12  # A question with more right answers is not specific enough.
+_ADDRESS = re.compile(r"(?:https?|ftp)://|www\.", re.IGNORECASE)
 REPLACEMENT_CHARACTER = "\ufffd"  # Unicode's replacement character, which marks a character that a dump has lost.
 
 
@@ -64,27 +63,18 @@ Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
 
 
 def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
-    """Tell whether a question has 1 to `MOST_ANSWERS` answers that are all text and do not occur in the question."""
+    """Tell whether a question has 1 to `MOST_ANSWERS` answers that are all text and do not occur in the question.
+
+    A text has a letter or digit, no replacement character, and is not a URL. An answer occurs in the question even if
+    it is a part of a word there, or differs in case, accents and punctuation.
+    """
+    texts, plain, spelt = list(map(str, answers)), question.casefold(), _fold_case_accents_punctuation(question)
     return (
-        0 < len(answers) <= MOST_ANSWERS
-        and REPLACEMENT_CHARACTER not in question
-        and all(is_text_answer(answer) for answer in answers)
-        and not contains_answer(question, answers)
+        0 < len(texts) <= MOST_ANSWERS
+        and not any(REPLACEMENT_CHARACTER in text for text in (question, *texts))
+        and all(re.search(r"\w", text) and not _ADDRESS.match(text) for text in texts)
+        and not any(text.casefold() in plain or _fold_case_accents_punctuation(text) in spelt for text in texts)
     )
-
-
-def contains_answer(question: str, answers: Iterable[Answer]) -> bool:
-    """Tell whether the question contains an answer, even within a word, ignoring case, accents and punctuation."""
-    plain, spelt = question.casefold(), _fold_case_accents_punctuation(question)
-    texts = [str(answer) for answer in answers]
-    return any(text.casefold() in plain or _fold_case_accents_punctuation(text) in spelt for text in texts)
-
-
-def is_text_answer(answer: Answer) -> bool:
-    """Tell whether an answer is text: it has a letter or digit, no replacement character, and is not a URL."""
-    text = str(answer)
-    is_address = re.match(r"(?:https?|ftp)://|www\.", text, re.IGNORECASE)
-    return bool(re.search(r"\w", text)) and not is_address and REPLACEMENT_CHARACTER not in text
 
 
 def _fold_case_accents_punctuation(text: str) -> str:
@@ -125,7 +115,7 @@ def write_name(name: str, year: int | None, namesakes: int, twins: int, *, may_s
 
 
 def draw_entities(
-    workspace: Workspace, pool: str, partition: PopularityPartition, entity_counts: Mapping[QuestionTemplate, int]
+    workspace: Workspace, pool: str, partition: "PopularityPartition", entity_counts: Mapping[QuestionTemplate, int]
 ) -> None:
     """Add to the table `drawn` the first `entity_counts[template]` entities of each template and bucket.
 

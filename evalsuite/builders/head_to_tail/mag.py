@@ -2,12 +2,9 @@
 
 # ruff: noqa: S608 - queries consist of names in this package, never of text in a dump
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
 
 from evalsuite.builders.head_to_tail.drawing import (
     Answer,
@@ -112,8 +109,25 @@ class MagSource(QuestionSource):
             """)
 
     def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
-        papers, authors = self._load_papers_by_id(), self._load_authors()
-        venues = {entities: self._load_venues(entities) for entities in ("conference", "journal")}
+        wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
+        columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
+        with self._stream_tsv_file("Papers", columns) as stream:
+            shown = f"""
+                SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
+                       Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
+                FROM {stream} SEMI JOIN drawn ON drawn.id = PaperId
+            """
+            papers = {id_: facts for id_, *facts in add_namesake_counts(self._workspace, shown, "all_paper")}
+        authors = self._load_authors()
+        venues = {}
+        for entities in ("conference", "journal"):
+            shown = f"""
+                SELECT id, name, answer, issn, lower(name) AS called, NULL AS year
+                FROM all_{entities} SEMI JOIN drawn USING (id)
+            """
+            everyone = f"(SELECT lower(name) AS called, NULL AS year FROM all_{entities})"
+            found = add_namesake_counts(self._workspace, shown, everyone)
+            venues[entities] = {id_: facts for id_, *facts in found}
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if template.entities == "paper":
@@ -134,26 +148,6 @@ class MagSource(QuestionSource):
                 yield template.wording.format(name) if namesakes == 1 else None, [issn if template == ISSN else answer]
 
         return list_questions
-
-    def _load_papers_by_id(self) -> dict[str, list[Any]]:
-        wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
-        columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
-        with self._stream_tsv_file("Papers", columns) as stream:
-            shown = f"""
-                SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
-                       Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN drawn ON drawn.id = PaperId
-            """
-            rows = add_namesake_counts(self._workspace, shown, "all_paper")
-        return {id_: columns for id_, *columns in rows}
-
-    def _load_venues(self, entities: str) -> dict[str, list[Any]]:
-        shown = f"""
-            SELECT id, name, answer, issn, lower(name) AS called, NULL AS year
-            FROM all_{entities} SEMI JOIN drawn USING (id)
-        """
-        everyone = f"(SELECT lower(name) AS called, NULL AS year FROM all_{entities})"
-        return {id_: columns for id_, *columns in add_namesake_counts(self._workspace, shown, everyone)}
 
     def _load_authors(self) -> dict[str, list[str | None]]:
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""

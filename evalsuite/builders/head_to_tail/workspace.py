@@ -5,8 +5,6 @@ the progress bar can count the compressed bytes. The database's errors name only
 their wording varies between versions. If reading a dump fails, the dump is read again to find the malformed line.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -19,12 +17,10 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalsuite.builders.building import BuildProgress
 from evalsuite.core.errors import DatasetError, EvalsuiteError, SettingsError
-
-if TYPE_CHECKING:
-    from evalsuite.builders.building import BuildProgress
 
 # Checks a line; returns what is wrong and what was expected, or None if the line is correct.
 Check = Callable[[str], "tuple[str, str] | None"]
@@ -142,13 +138,9 @@ def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines without their ends; a line that is longer than the limit is split."""
     rest = b""
     for block in blocks:
-        first, *others = block.split(b"\n")
-        rest += first
-        if others:
-            yield rest
-            yield from others[:-1]
-            rest = others[-1]
-        elif len(rest) > LONGEST:
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+        if len(rest) > LONGEST:
             yield rest
             rest = b""
     if rest:
@@ -233,7 +225,25 @@ class Workspace:
     def __init__(self, folder: Path, progress: BuildProgress, seed: int = 0) -> None:
         self.folder, self.progress, self.seed = folder, progress, seed
         self._pipes = 0
-        self._database = _open_database(folder)
+        try:
+            import duckdb
+        except ImportError as error:
+            raise SettingsError(
+                "building Head-to-Tail needs duckdb; install the extra: pip install 'evalsuite[build]'"
+            ) from error
+        self._database: Any = duckdb.connect(
+            config={
+                "memory_limit": MEMORY,
+                "temp_directory": str(folder / "spill"),
+                "preserve_insertion_order": False,
+                # Forbid downloads.
+                "autoinstall_known_extensions": False,
+            }
+        )
+        # Disable join reordering, because the planner does not know the size of a stream. In a join, the planner would
+        # otherwise load the stream into memory instead of the small table. Therefore, queries in this package name the
+        # larger side of a join first.
+        self._database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
         # The result of `drawing.compute_shuffle_key` for a text: the last 8 of the hash's 16 bytes, little-endian.
         self.run_sql(f"CREATE MACRO shuffle_key(text) AS md5_number_lower('{seed}:' || text)")
 
@@ -266,29 +276,6 @@ class Workspace:
 def quote_sql(text: str) -> str:
     """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _open_database(folder: Path) -> Any:
-    try:
-        import duckdb
-    except ImportError as error:
-        raise SettingsError(
-            "building Head-to-Tail needs duckdb; install the extra: pip install 'evalsuite[build]'"
-        ) from error
-    database = duckdb.connect(
-        config={
-            "memory_limit": MEMORY,
-            "temp_directory": str(folder / "spill"),
-            "preserve_insertion_order": False,
-            # Forbid downloads.
-            "autoinstall_known_extensions": False,
-        }
-    )
-    # Disable join reordering, because the planner does not know the size of a stream. In a join, the planner would
-    # otherwise load the stream into memory instead of the small table. Therefore, queries in this package name the
-    # larger side of a join first.
-    database.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-    return database
 
 
 _LIMITS = {"INTEGER": range(-1 << 31, 1 << 31), "UINTEGER": range(1 << 32)}
