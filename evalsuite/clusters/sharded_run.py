@@ -47,10 +47,8 @@ def run_shard(part: int, arguments: Sequence[str], token: str | None, collector:
 
     Args:
         token: the client token for the gateway; None if the gateway requires none.
-        collector: a Ray actor of the class `RecordCollector`.
+        collector: Ray's queue that takes the records.
     """
-    import ray
-
     from evalsuite.service.clients import TOKEN
 
     environment = {**os.environ, **({TOKEN: token} if token else {})}
@@ -70,7 +68,7 @@ def run_shard(part: int, arguments: Sequence[str], token: str | None, collector:
                     lines, sent = _read_records_after(folder / JOURNAL, sent)
                     if lines:
                         # Wait for each transfer, so that unsent records do not fill the memory if the network is slow.
-                        ray.get(collector.add_records.remote(lines))
+                        collector.put_nowait_batch(lines)
                     if not ended:
                         time.sleep(POLL_PAUSE)
             finally:
@@ -85,8 +83,6 @@ def run_shard(part: int, arguments: Sequence[str], token: str | None, collector:
 
 def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
     """Read the records whose numbers are greater than `number`; also return the last record's number."""
-    if not journal.is_file():
-        return [], number
     try:
         with closing(Database(journal, read_only=True)) as database:
             rows = database.read_rows("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
@@ -243,11 +239,13 @@ class RayCluster:
         report_progress: Callable[[str], None],
     ) -> Iterator[ShardResult]:
         """Run shards, given each session's arguments and the token for the gateway; yield each result as it arrives."""
+        from ray.util.queue import Queue
+
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # Run the actor on this node, because the death of another node would lose the actor's records.
-        collector = ray.remote(RecordCollector).options(num_cpus=0, scheduling_strategy=nearby).remote()
+        # Keep the queue on this node, because the death of another node would lose the queue's records.
+        collector: Any = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": nearby})
         task = ray.remote(run_shard).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {
             task.remote(part, arguments, token, collector): part for part, arguments in arguments_by_part.items()
@@ -255,7 +253,7 @@ class RayCluster:
         shards = write_count(len(waiting), "shard")
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
-            receive_records(ray.get(collector.take_records.remote()))
+            receive_records(collector.get_nowait_batch(collector.qsize()))
             for reference in ended:
                 part = waiting.pop(reference)
                 try:
@@ -265,7 +263,7 @@ class RayCluster:
                 yield result
             done = f"{len(arguments_by_part) - len(waiting)} of {shards}"
             report_progress(f"{done} on {write_count(len(self._list_alive_nodes()), 'node')}")
-        receive_records(ray.get(collector.take_records.remote()))
+        receive_records(collector.get_nowait_batch(collector.qsize()))
 
     def close(self) -> None:
         """Disconnect from the cluster; end the cluster if this process started it."""
@@ -281,18 +279,3 @@ def _require_listener(address: str | None) -> None:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT).close()
     except (OSError, OverflowError, UnicodeError) as error:
         raise BackendUnavailable(f"--address {address}: no cluster can be reached there: {error}") from error
-
-
-class RecordCollector:
-    """A Ray actor to which all nodes send records; this process fetches and removes them."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def add_records(self, lines: list[str]) -> None:
-        self._lines += lines
-
-    def take_records(self) -> list[str]:
-        """Return the records that have arrived since the last call."""
-        lines, self._lines = self._lines, []
-        return lines
