@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.chat_eval.agreement import compute_kappa, correlate_ratings, correlate_systems
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL, load_dataset
-from evalsuite.benchmarks.chat_eval.report import make_report
+from evalsuite.benchmarks.chat_eval.report import COEFFICIENTS, make_report
 from evalsuite.benchmarks.chat_eval.solver import ModeDescriptions, against_people, make_solver
 from evalsuite.core.protocols import Benchmark
 from evalsuite.core.types import SHARE, Metric
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalsuite.results.tally import Estimate
-    from evalsuite.stats.correlation import Coefficient
 
-_COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "kendall", "pearson")
 _CORRELATIONS: dict[str, Callable[..., Estimate | None]] = {
     "": correlate_ratings,
     "_overall": partial(correlate_ratings, aspects=(OVERALL,)),
@@ -49,13 +47,13 @@ CHAT_EVAL = Benchmark(
         "kappa": compute_kappa,
         **{
             f"{sign}{suffix}": partial(measure, coefficient=sign)
-            for sign in _COEFFICIENTS
+            for sign in COEFFICIENTS
             for suffix, measure in _CORRELATIONS.items()
         },
         **{
             f"{sign}_{aspect}": partial(correlate_ratings, coefficient=sign, aspects=(aspect,))
             for aspect in ASPECT_NAMES
-            for sign in _COEFFICIENTS
+            for sign in COEFFICIENTS
         },
     },
 )

@@ -58,7 +58,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     judges = list_run_judges(views)
     comparing = [judge for judge in judges if len(select_labelled_comparisons(judge.tally))]
     named = [(judge.name, judge.tally) for judge in judges]
-    theirs = map(_make_published_row, (*PEOPLE, *JUDGES))
+    theirs = [(*result, None, 80) for result in (*PEOPLE, *JUDGES)]
     blocks: list[Block | None] = [
         _make_preface(views),
         Table("Comparisons (table 1)", PAIR_COLUMNS, [*theirs, *map(_make_judge_row, comparing)])
@@ -95,10 +95,6 @@ def _make_preface(views: Sequence[RunView]) -> Passage:
 PAIR_COLUMNS = parse_columns("Judge | Accuracy: percent | Kappa: number 2 | No verdict: percent | Pairs: count")
 
 
-def _make_published_row(result: tuple[str, float, float | None]) -> tuple[Cell, ...]:
-    return (*result, None, 80)
-
-
 def _make_judge_row(judge: MeasuredJudge) -> tuple[Cell, ...]:
     compared = select_labelled_comparisons(judge.tally)
     unparsed = compared.mean("parsed")
@@ -125,10 +121,10 @@ def _tabulate_panels_by_strategy(judges: Sequence[MeasuredJudge]) -> Table | Non
         return None
     rows: list[tuple[Cell, ...]] = []
     for strategy, theirs in STRATEGIES.items():
-        rows.append(_make_published_row(theirs))
+        rows.append((*theirs, None, 80))
         rows += [_make_judge_row(each) for each in panels if each.mode.strategy == strategy and not each.mode.same_role]
     same = [judge for judge in panels if judge.mode.same_role]
-    rows += [_make_published_row(SAME_ROLE), *map(_make_judge_row, same)] if same else []
+    rows += [(*SAME_ROLE, None, 80), *map(_make_judge_row, same)] if same else []
     return Table("Communication strategies (table 4)", PAIR_COLUMNS, rows)
 
 

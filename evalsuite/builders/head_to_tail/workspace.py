@@ -147,21 +147,6 @@ def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def read_first_line(blocks: Iterator[bytes], path: Path) -> tuple[str, Iterator[bytes]]:
-    """Return the first line without its end, and the remaining blocks."""
-    start = b""
-    for block in blocks:
-        start += block
-        if b"\n" in block or len(start) > LONGEST:
-            break
-    line, _, rest = start.partition(b"\n")
-    if not line:
-        raise DatasetError(path, "line 1", "an empty file" if not start else "an empty line", "data")
-    if wrong := _find_encoding_error(line):
-        raise DatasetError(path, "line 1", *wrong)
-    return line.decode(), chain((rest,), blocks)
-
-
 def refuse_long_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks; raise an error if a line is too long."""
     length = 0
@@ -259,8 +244,13 @@ class Workspace:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 
     @contextmanager
-    def open_stream(self, blocks: Iterable[bytes], delimiter: str, types: Mapping[str, str]) -> Iterator[str]:
-        """Write delimited lines to a pipe; yield SQL that reads columns of these types, to be used in one query."""
+    def open_stream(
+        self, blocks: Iterable[bytes], delimiter: str, types: Mapping[str, str], skip: int = 0
+    ) -> Iterator[str]:
+        """Write delimited lines to a pipe; yield SQL that reads columns of these types, to be used in one query.
+
+        The query leaves out the first `skip` lines.
+        """
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         columns = ", ".join(f"{quote_sql(name)}: {quote_sql(kind)}" for name, kind in types.items())
@@ -268,7 +258,7 @@ class Workspace:
         with open_pipe(blocks, pipe):
             yield (
                 f"read_csv({quote_sql(str(pipe))}, delim = {quote_sql(delimiter)}, quote = '', escape = '', "
-                f"comment = '', header = false, auto_detect = false, max_line_size = {LONGEST}, "
+                f"comment = '', skip = {skip}, header = false, auto_detect = false, max_line_size = {LONGEST}, "
                 f"nullstr = [{nulls}], columns = {{{columns}}})"
             )
 
@@ -292,11 +282,13 @@ def stream_tsv(
     Args:
         header: the names of the first columns of a file without a header; the file may have more columns.
     """
-    whole = (block.replace(b"\r", b"") for block in decompress_file(path, workspace.progress.advance))
-    line, blocks = read_first_line(whole, path)
-    heads = line.split("\t")
+    start = next(split_lines(decompress_file(path, int)), None)
+    if not start:
+        raise DatasetError(path, "line 1", "an empty file" if start is None else "an empty line", "data")
+    if wrong := _find_encoding_error(start):
+        raise DatasetError(path, "line 1", *wrong)
+    heads = start.decode().replace("\r", "").split("\t")
     if header:
-        blocks = chain((f"{line}\n".encode(),), blocks)
         if len(heads) < len(header):
             expected = f"at least {len(header)}: {', '.join(header)}"
             raise DatasetError(path, "line 1", f"{len(heads)} columns", expected)
@@ -306,6 +298,7 @@ def stream_tsv(
         raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {missing[0]!r}")
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check, skip = partial(_find_row_defect, types=types), 0 if header else 1
+    blocks = (block.replace(b"\r", b"") for block in decompress_file(path, workspace.progress.advance))
     with _stream_dump(workspace, path, refuse_long_lines(blocks), "\t", types, check, skip) as stream:
         yield stream
 
@@ -350,7 +343,7 @@ def _stream_dump(
     """Yield SQL that reads a dump in one query; if that fails, raise an error that names the first malformed line."""
     workspace.progress.begin_stage(path.name)
     try:
-        with workspace.open_stream(blocks, delimiter, types) as stream:
+        with workspace.open_stream(blocks, delimiter, types, skip) as stream:
             yield stream
     except DatasetError:
         raise
