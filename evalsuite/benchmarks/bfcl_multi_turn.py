@@ -51,20 +51,11 @@ def map_class_modules(package: str) -> Mapping[str, str]:
     return modules
 
 
-class FunctionWorld:
-    """Holds the objects of one sample by class name; `make_world` makes a subclass with the sample's tools."""
-
-    def __init__(self, instances: Mapping[str, Any]) -> None:
-        self.instances = instances
-
-
-def make_world(package: str, sample: Sample) -> FunctionWorld:
-    """Make the objects that a sample's functions act on, in their initial state."""
+def make_world(package: str, sample: Sample) -> Any:
+    """Make an object with a sample's functions as its tools; its attribute `instances` holds their objects by class."""
     modules, about = map_class_modules(package), sample.metadata
     instances = {}
     for name in about["classes"]:
-        if name not in modules:
-            raise SettingsError(f"bfcl: the package {package} has no class {name!r}, which {sample.id} needs")
         made = instances[name] = getattr(import_module(f"{package}.{modules[name]}"), name)()
         if hasattr(made, "_load_scenario"):
             config = copy.deepcopy(about["initial_config"].get(name, {}))
@@ -75,8 +66,7 @@ def make_world(package: str, sample: Sample) -> FunctionWorld:
 
     documents = [ToolDocument(**function["function"]) for function in about["functions"]]
     tools = {each.name: DeclaredTool(each, PythonFunction(make_method(each.name))) for each in documents}
-    kind: type[FunctionWorld] = type("FunctionWorld", (FunctionWorld,), tools)
-    return kind(instances)
+    return type("FunctionWorld", (), {**tools, "instances": instances})()
 
 
 def call_function(instances: Mapping[str, Any], name: str, positional: Sequence[Any], named: Mapping[str, Any]) -> str:
