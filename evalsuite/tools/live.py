@@ -40,25 +40,6 @@ _NETWORK_FILES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LiveLibrary:
-    """A folder with published tools."""
-
-    folder: Path  # Holds `<category>/<subcategory>/tool.py`.
-    allow_network: bool  # Whether the user permits these tools to use the network.
-    allow_code: bool = False  # Whether the user permits tools that run code written by the model.
-    seconds: float = SECONDS  # Time limit of a call, in seconds.
-
-    def __post_init__(self) -> None:
-        if not self.allow_network:
-            raise SettingsError(
-                "executor='live' runs published code that calls services on the internet with arguments "
-                "written by the model; allow it with allow_network=True, or use executor='simulated'"
-            )
-        if not any(self.folder.glob("*/*/tool.py")):
-            raise SettingsError(f"{self.folder} holds no tools: there is no <category>/<subcategory>/tool.py")
-
-
 @cache
 def find_code_executing_tools(folder: Path) -> frozenset[str]:
     """Find each `<category>/<subcategory>` whose files name `eval`, `exec` or a shell; the files are not run."""
@@ -95,12 +76,24 @@ def _is_executing_code(path: Path) -> bool:
 class LiveExecutor:
     """Runs each call of a published tool in a process of its own."""
 
-    library: LiveLibrary
+    folder: Path  # Holds `<category>/<subcategory>/tool.py`.
+    allow_network: bool  # Whether the user permits these tools to use the network.
+    allow_code: bool = False  # Whether the user permits tools that run code written by the model.
+    seconds: float = SECONDS  # Time limit of a call, in seconds.
     kind: str = "live"
 
+    def __post_init__(self) -> None:
+        if not self.allow_network:
+            raise SettingsError(
+                "executor='live' runs published code that calls services on the internet with arguments "
+                "written by the model; allow it with allow_network=True, or use executor='simulated'"
+            )
+        if not any(self.folder.glob("*/*/tool.py")):
+            raise SettingsError(f"{self.folder} holds no tools: there is no <category>/<subcategory>/tool.py")
+
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> Any:  # noqa: ARG002 - the executors' signature
-        executes_code = document.origin in find_code_executing_tools(self.library.folder)
-        if executes_code and not self.library.allow_code:
+        executes_code = document.origin in find_code_executing_tools(self.folder)
+        if executes_code and not self.allow_code:
             raise ToolError(
                 f"{document.name} of {document.origin} executes code that the model writes; allow it with "
                 "allow_code=True"
@@ -125,7 +118,7 @@ class LiveExecutor:
         """Run a call in the first bubblewrap executable that works."""
         failures = {}
         for bwrap in tiers.find_bubblewrap():
-            output, error_output = self._run_process(make_sandbox_command(bwrap, self.library.folder), call)
+            output, error_output = self._run_process(make_sandbox_command(bwrap, self.folder), call)
             error_output = error_output.strip()[-500:]
             if not output.startswith(_STARTED):
                 failures[bwrap] = error_output
@@ -143,11 +136,11 @@ class LiveExecutor:
         # Use files instead of pipes: the limit on file sizes then also limits the output.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error_output:
             env = tiers.make_environment_variables(get_own_interpreter())
-            options: dict[str, Any] = {"stdout": output, "stderr": error_output, "timeout": self.library.seconds}
+            options: dict[str, Any] = {"stdout": output, "stderr": error_output, "timeout": self.seconds}
             try:
                 subprocess.run(command_line, check=False, input=call, env=env, start_new_session=True, **options)  # noqa: S603 - the command is ours; the call is data on its input
             except subprocess.TimeoutExpired:
-                raise ToolFailure(f"no answer within {self.library.seconds:g} s") from None
+                raise ToolFailure(f"no answer within {self.seconds:g} s") from None
             return _read_beginning(output), _read_beginning(error_output).decode("utf-8", "replace")
 
 
@@ -164,7 +157,7 @@ def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
     end = words.index("--")
     # `-S` leaves out the paths of installed packages, so add them.
     setup = f"import sys; sys.path += {list(get_own_environment().packages)!r}\n"
-    driver = DRIVER.read_text("utf-8").replace("from __future__ import annotations\n", "")
+    driver = DRIVER.read_text("utf-8")
     return [*words[: end + 1], get_own_interpreter().executable, "-s", "-S", "-B", "-c", setup + driver]
 
 

@@ -1,27 +1,22 @@
 """ToolEyes' solver: selects the tools, the user and the protocol of each sample."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.tool_eyes.dataset import RELEASED_MODES, ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.released import ReleasedReAct, read_prompts
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.protocols import Model, Setup
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
 from evalsuite.solvers.tool_protocols import react, tool_loop
 from evalsuite.tools import simulated
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, Executor, Tool, ToolDocument
-from evalsuite.tools.live import LiveExecutor, LiveLibrary
+from evalsuite.tools.live import LiveExecutor
 from evalsuite.tools.worlds import World
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model, Setup
-
 
 _EXAMPLES = Path(__file__).parent / "data" / "examples.json"
 
@@ -88,8 +83,8 @@ class ToolEyesSolver:
                 return (lambda sample: simulated.RecordedExecutor(recording, str(sample.input))), recorded_user
             case "live":
                 folder = _require_option_folder(self.options.library, "library", kind)
-                library = LiveLibrary(folder, self.options.allow_network, bool(self.options.allow_code))
-                return (lambda _: LiveExecutor(library)), user
+                live = LiveExecutor(folder, self.options.allow_network, bool(self.options.allow_code))
+                return (lambda _: live), user
         raise SettingsError(f"tool_eyes has no executor {kind!r}; choose simulated, recorded or live")
 
     def _make_tool_loop(self, mode: str) -> ToolLoop:

@@ -14,7 +14,7 @@ from evalsuite.core.errors import SandboxUnavailable, SettingsError, ToolError
 from evalsuite.sandbox import Sandbox
 from evalsuite.sandbox.environments import get_own_interpreter
 from evalsuite.tools.execution import ToolDocument, ToolFailure
-from evalsuite.tools.live import LiveExecutor, LiveLibrary, find_code_executing_tools
+from evalsuite.tools.live import LiveExecutor, find_code_executing_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ async def _probe() -> None:
 
 def call(library: Path, name: str, seconds: float = 30.0, origin: str = "Numbers/Products", **arguments: Any) -> Any:
     document = ToolDocument(name, "", {}, origin)
-    live = LiveExecutor(LiveLibrary(library, allow_network=True, allow_code=True, seconds=seconds))
+    live = LiveExecutor(library, allow_network=True, allow_code=True, seconds=seconds)
     return asyncio.run(live.run_tool(document, arguments, NOBODY))
 
 
@@ -138,7 +138,7 @@ def test_a_package_or_file_that_is_not_on_this_machine_is_no_failure_of_the_tool
 
 def test_tools_that_execute_code_need_a_switch_of_their_own(library: Path) -> None:
     assert find_code_executing_tools(library) == {"Execute/Shell", "Execute/Python"}
-    live = LiveExecutor(LiveLibrary(library, allow_network=True))
+    live = LiveExecutor(library, allow_network=True)
     document = ToolDocument("run", "", {}, "Execute/Python")
     with pytest.raises(ToolError, match="allow_code=True"):
         asyncio.run(live.run_tool(document, {"code": "1"}, NOBODY))
@@ -218,12 +218,12 @@ def test_a_tool_has_the_network(library: Path, page: str) -> None:
 
 def test_the_network_must_be_allowed(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="allow_network=True"):
-        LiveLibrary(tmp_path, allow_network=False)
+        LiveExecutor(tmp_path, allow_network=False)
 
 
 def test_a_folder_without_tools_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"no <category>/<subcategory>/tool\.py"):
-        LiveLibrary(tmp_path, allow_network=True)
+        LiveExecutor(tmp_path, allow_network=True)
 
 
 def test_a_sandbox_that_does_not_start_is_an_error_and_no_observation(
