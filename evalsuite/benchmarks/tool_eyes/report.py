@@ -4,18 +4,16 @@ The section shows capabilities, scores by rule, failures, two episodes, and over
 and charts of the section are folded, that is, shown on a click.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from evalsuite import stats
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, OVERALL, RELEASED_MODES, RULES, SCENARIOS
 from evalsuite.core.errors import shorten_to_beginning, write_count
+from evalsuite.core.types import Transcript
 from evalsuite.output.reports.section import (
     Block,
     Cell,
@@ -29,10 +27,7 @@ from evalsuite.output.reports.section import (
     list_cases_by_mode,
     parse_columns,
 )
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Record, Transcript
-    from evalsuite.results.tally import Row, RunView, Tally
+from evalsuite.results.tally import Row, RunView, Tally
 
 _TITLE = "ToolEyes: using tools, from the form of a call to the answer"
 _PREFACE = (
@@ -88,8 +83,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         _tabulate_by_scenario("All scores by scenario", measured, lines),
         _tabulate_anova(lines),
         *_tabulate_turns(lines),
-        *(block for line in lines for block in _correlate_capabilities_over_samples(line)),
-        *_correlate_capabilities_over_runs(lines),
+        *_correlate_capabilities(lines),
         failures_chart,
     ]
     return Section(_TITLE, [*shown, *(replace(block, folded=True) for block in folded)])
@@ -101,43 +95,34 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
         modes = ", ".join(view.tally.groups("mode"))
         judge = f"judged by {view.judge}" if view.judge else "no judge, so only the rule parts are measured"
         paragraphs.append(f"{view.label}: {view.source or 'source not recorded'}; mode {modes or 'none'}; {judge}.")
-    for line in lines:
-        lost = sum(row.outcome == "error" for row in line.tally)
-        errors = f"; errors in {lost} of {write_count(len(line.tally), 'case')}, left out" if lost else ""
-        remarks = "".join((_write_hidden_tools_warning(line.tally), _describe_scoring_variant(line.tally)))
-        paragraphs.append(f"{line.label}: {_describe_tools_and_executors(line.tally)}{errors}.{remarks}")
-    return Passage("", "\n\n".join(paragraphs))
+    return Passage("", "\n\n".join([*paragraphs, *map(_describe_cases, lines)]))
 
 
-def _describe_tools_and_executors(tally: Tally) -> str:
+def _describe_cases(line: LabelledCases) -> str:
+    """Describe the tools, the executors and the errors of cases, and what a reader must know about their modes."""
+    tally, modes, released = line.tally, set(line.tally.groups("mode")), set(RELEASED_MODES)
+    episodes = _list_complete_episodes(tally)
     executors: Counter[str] = Counter()
-    for row in _list_complete_episodes(tally):
+    for row in episodes:
         executors.update(row.facts["executors"])
-    simulators = sorted({row.facts["simulator"] for row in _list_complete_episodes(tally) if "simulator" in row.facts})
+    simulators = sorted({row.facts["simulator"] for row in episodes if "simulator" in row.facts})
     ran = ", ".join(f"{count} {kind}" for kind, count in sorted(executors.items()) if kind != "episode")
     played = f", played by {' and '.join(simulators)}" if simulators else ""
     offered = write_count(sum(_count_tools(tally, name) for name in tally.groups("scenario")), "tool")
-    return f"{offered} offered; calls that were run: {ran or 'none'}{played}"
-
-
-def _describe_scoring_variant(tally: Tally) -> str:
-    modes = set(tally.groups("mode"))
-    if not modes & set(RELEASED_MODES):
-        return ""
-    if modes - set(RELEASED_MODES):
-        return " Some cases are scored as the released code scores them, the others by the paper's formulas."
-    return " Scored as the authors' released code scores, which is not as the paper says (docs/tool_eyes.md)."
-
-
-def _write_hidden_tools_warning(tally: Tally) -> str:
-    """Return '' or, if no turn in the mode `functions` has a call, a warning that the server may hide the tools."""
-    rows = [row.facts for row in _list_complete_episodes(tally.where(mode="functions"))]
-    if not rows or any(facts["faults"].get("no_call") != facts["turns"] for facts in rows):
-        return ""
-    return (
-        " In mode functions no message called anything: either the model cannot, or its server never shows it "
-        "the tools (the chat template of many small models leaves them out). Mode paper needs no such server."
-    )
+    lost = tally.count("error")
+    errors = f"; errors in {lost} of {write_count(len(tally), 'case')}, left out" if lost else ""
+    text = f"{line.label}: {offered} offered; calls that were run: {ran or 'none'}{played}{errors}."
+    native = [row.facts for row in _list_complete_episodes(tally.where(mode="functions"))]
+    if native and all(facts["faults"].get("no_call") == facts["turns"] for facts in native):
+        text += (
+            " In mode functions no message called anything: either the model cannot, or its server never shows it "
+            "the tools (the chat template of many small models leaves them out). Mode paper needs no such server."
+        )
+    if modes & released and modes - released:
+        text += " Some cases are scored as the released code scores them, the others by the paper's formulas."
+    elif modes & released:
+        text += " Scored as the authors' released code scores, which is not as the paper says (docs/tool_eyes.md)."
+    return text
 
 
 def _format_heading(metric: str) -> str:
@@ -296,37 +281,33 @@ def _tabulate_anova(lines: Sequence[LabelledCases]) -> Table:
     return Table("Do scenarios differ?", columns, rows, note)
 
 
-def _correlate_capabilities_over_samples(line: LabelledCases) -> Sequence[Table]:
-    measured = [name for name in CAPABILITIES if line.tally.values(name)]
-    if len(measured) < 2:
-        return ()
-    values = {name: average_by_sample(line.tally, name) for name in measured}
-    note = "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal."
-    return _correlate_pairs(values, "", f"Correlation of capabilities: {line.label}", note)[:1]
-
-
-def _correlate_capabilities_over_runs(lines: Sequence[LabelledCases]) -> Sequence[Table | Chart]:
-    """Correlate the capabilities over models (the paper's Figure 6); three judged runs are necessary."""
+def _correlate_capabilities(lines: Sequence[LabelledCases]) -> Iterator[Table | Chart]:
+    """Correlate the capabilities over samples and, with at least three judged runs, over models (Figure 6)."""
+    for line in lines:
+        values = {name: average_by_sample(line.tally, name) for name in CAPABILITIES if line.tally.values(name)}
+        if len(values) > 1:
+            note = "Pearson's r over the samples. A dash: fewer than three samples, or all scores are equal."
+            yield _correlate_pairs(values, "", f"Correlation of capabilities: {line.label}", note)[0]
     judged = [line for line in lines if line.tally.values(OVERALL)]
-    if len(judged) < 3:
-        return ()
-    means = {
-        name: {line.label: mean for line in judged if (mean := line.tally.mean(name)) is not None}
-        for name in CAPABILITIES
-    }
-    note = f"Pearson's r over the means of {len(judged)} runs. A dash: all means are equal."
-    return _correlate_pairs(means, "tool_eyes_correlation_over_runs", "Correlation of capabilities over runs", note)
+    if len(judged) >= 3:
+        means = {
+            name: {line.label: mean for line in judged if (mean := line.tally.mean(name)) is not None}
+            for name in CAPABILITIES
+        }
+        title = "Correlation of capabilities over runs"
+        note = f"Pearson's r over the means of {len(judged)} runs. A dash: all means are equal."
+        yield from _correlate_pairs(means, "tool_eyes_correlation_over_runs", title, note)
 
 
 def _correlate_pairs(
     values: Mapping[str, Mapping[str, float]], chart_name: str, title: str, note: str
 ) -> tuple[Table, Chart]:
     """Correlate each pair of metrics over samples or over runs; return a table and a chart."""
-    matrix = {name: [_correlate_shared_units(values[name], values[other]) for other in values] for name in values}
     labels = [_format_heading(name) for name in values]
+    rows = [[_correlate_shared_units(one, other) for other in values.values()] for one in values.values()]
     columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
-    table = Table(title, columns, [[_format_heading(name), *row] for name, row in matrix.items()], note)
-    series = [Series(_format_heading(name), row) for name, row in matrix.items()]
+    table = Table(title, columns, [[label, *row] for label, row in zip(labels, rows, strict=True)], note)
+    series = list(map(Series, labels, rows))
     return table, Chart("heatmap", chart_name, title, labels, series, limits=(-1.0, 1.0))
 
 
@@ -356,7 +337,7 @@ def _make_episode_tables(line: LabelledCases) -> Iterator[Table]:
         chosen["A typical episode"] = ranked[len(ranked) // 2]
     columns = (Column("Turn"), Column("What the model said"), Column("What came of it"))
     for title, row in chosen.items():
-        record: Record = line.view.read(row.case)
+        record = line.view.read(row.case)
         rows = [("request", _shorten_to_one_line(record.input), "")]
         if record.transcript:
             rows += _make_turn_rows(record.transcript)
