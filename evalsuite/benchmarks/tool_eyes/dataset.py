@@ -1,14 +1,12 @@
 """ToolEyes' options, names of scores and samples, and the turns of an episode as read from a transcript."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from evalsuite.benchmarks.dataset_files import read_field, read_json_records, require_type
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -122,7 +120,7 @@ class ToolEyesOptions:
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> ToolEyesOptions:
+    def from_setup(cls, setup: Setup) -> Self:
         """Read and check the options of a run."""
         return read_options("ToolEyes", cls, setup.args)
 
@@ -171,7 +169,7 @@ def load_dataset(setup: Setup) -> Dataset:
     return Dataset(samples, source)
 
 
-def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions) -> Sequence[Query]:
+def _select_runnable_queries(queries: "Sequence[Query]", options: ToolEyesOptions) -> "Sequence[Query]":
     """Leave out queries with live tools that execute the model's code, if the options exclude such tools."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
@@ -184,7 +182,7 @@ def _select_runnable_queries(queries: Sequence[Query], options: ToolEyesOptions)
     return [query for query in queries if query.subject not in executing]
 
 
-def _make_sample(query: Query, documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:
+def _make_sample(query: "Query", documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:
     category, subcategory = query.subject.split("/")
     tags = {"scenario": query.scenario, "category": category, "subcategory": subcategory, "mode": mode}
     return Sample(

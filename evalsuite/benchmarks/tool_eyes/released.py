@@ -5,8 +5,6 @@ files; others are constants in Python code, which is parsed but never run. The p
 released scores differ from the paper's formulas.
 """
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json
@@ -16,19 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.tool_eyes.dataset import Step, combine_capabilities, is_finished, list_judge_log, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.protocols import Model
 from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
 from evalsuite.solvers.episode import Call, ParsedTurn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
-
 
 ZERO_SHOT = "Resources/sys_infer.txt"
 FIVE_SHOT = "Resources/sys_infer_five_shot.txt"

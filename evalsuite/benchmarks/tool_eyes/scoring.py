@@ -1,12 +1,10 @@
 """Score ToolEyes' episodes by the formulas of the paper or of the released code, depending on the sample's mode."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.tool_eyes import released
 from evalsuite.benchmarks.tool_eyes.dataset import (
@@ -19,15 +17,12 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     read_steps,
 )
 from evalsuite.core.errors import JudgeError
+from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
+from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, ScoresForm
 from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import Part, mark_sections
-
-if TYPE_CHECKING:
-    from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
-    from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
-    from evalsuite.core.types import Sample, Score, Transcript
 
 
 def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
@@ -51,15 +46,15 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Lets a judge score capabilities; `released` holds the authors' questions if a mode of the run uses them."""
+    """Lets a judge score capabilities; `prompts` holds the authors' questions if a mode of the run uses them."""
 
-    released: ReleasedPrompts | None = None
+    prompts: released.ReleasedPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Return scores in [0, 1] by name; see `judge_capabilities` in this module and in `released.py`."""
-        if sample.tags["mode"] in RELEASED_MODES and self.released:
-            scores = await released.judge_capabilities(sample, transcript, judge, self.released)
-            asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
+        if sample.tags["mode"] in RELEASED_MODES and self.prompts:
+            scores = await released.judge_capabilities(sample, transcript, judge, self.prompts)
+            asked, params = repr(self.prompts.questions), released.JUDGE_PARAMETERS
             return sign_scores(scores, write_signature("tool_eyes:released", [judge], asked, params))
         scores = await judge_capabilities(sample, transcript, judge)
         templates = [

@@ -1,22 +1,18 @@
 """Argument checks for all tools, and tools that calculate (scenarios AM, PL and FT)."""
 
-from __future__ import annotations
-
 import json
 import math
 import operator
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, time, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from evalsuite.core.types import Sample
 from evalsuite.tools import tool
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Sample
 
 MAX_TEXT = 20_000
 _DATA = Path(__file__).parent.parent / "data"
@@ -68,6 +64,9 @@ class Subject:
 _Number = int | float
 _TOKEN = re.compile(r"\s*(?:([0-9]+\.?[0-9]*|\.[0-9]+)|([a-z]+)|(\*\*|//|[-+*/%^()]))")
 _LARGEST = 10**60
+Operators = dict[str, Callable[[_Number, _Number], _Number]]
+_SUMS: Operators = {"+": operator.add, "-": operator.sub}
+_PRODUCTS: Operators = {"*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod}
 _FUNCTIONS: dict[str, Callable[[_Number], _Number]] = {"sqrt": math.sqrt, "abs": abs, "round": round}
 _UNITS = {
     "m": ("length", 1.0), "km": ("length", 1000.0), "cm": ("length", 0.01), "mile": ("length", 1609.344),
@@ -88,7 +87,11 @@ class Arithmetic(Subject):
         Args:
             expression: the calculation, such as (3 + 4) * 2.5 or sqrt(81) - 2.
         """
-        return _ExpressionEvaluator(require_length("expression", expression, 300).lower()).evaluate_expression()
+        evaluator = _ExpressionEvaluator(require_length("expression", expression, 300).lower())
+        result = evaluator.evaluate_operations()
+        if evaluator.tokens:
+            raise ValueError(f"cannot read the expression at {evaluator.tokens[0]!r}")
+        return round(result, 10) if isinstance(result, float) else result
 
     @tool
     def convert_units(self, value: float, source: Unit, target: Unit) -> float:
@@ -133,25 +136,14 @@ class _ExpressionEvaluator:
             at = match.end()
         self.depth = 0
 
-    def evaluate_expression(self) -> _Number:
-        result = self.evaluate_sum()
-        if self.tokens:
-            raise ValueError(f"cannot read the expression at {self.tokens[0]!r}")
-        return round(result, 10) if isinstance(result, float) else result
-
-    def evaluate_sum(self) -> _Number:
-        result = self.evaluate_product()
-        while self.is_next_token("+", "-"):
-            sign = self.tokens.pop(0)
-            other = self.evaluate_product()
-            result = _require_at_most_60_digits(result + other if sign == "+" else result - other)
-        return result
-
-    def evaluate_product(self) -> _Number:
-        result = self.evaluate_factor()
-        while self.is_next_token("*", "/", "//", "%"):
-            sign = self.tokens.pop(0)
-            result = _require_at_most_60_digits(_PRODUCTS[sign](result, self.evaluate_factor()))
+    def evaluate_operations(self, operators: Sequence[Operators] = (_SUMS, _PRODUCTS)) -> _Number:
+        """Evaluate operators of equal precedence from left to right; `operators` has them from weak to strong."""
+        if not operators:
+            return self.evaluate_factor()
+        result = self.evaluate_operations(operators[1:])
+        while self.is_next_token(*operators[0]):
+            calculate = operators[0][self.tokens.pop(0)]
+            result = _require_at_most_60_digits(calculate(result, self.evaluate_operations(operators[1:])))
         return result
 
     def evaluate_factor(self) -> _Number:
@@ -159,9 +151,6 @@ class _ExpressionEvaluator:
             sign = self.tokens.pop(0)
             value = self.evaluate_nested(self.evaluate_factor)
             return -value if sign == "-" else value
-        return self.evaluate_power()
-
-    def evaluate_power(self) -> _Number:
         base = self.evaluate_atom()
         if not self.is_next_token("**"):
             return base
@@ -184,7 +173,7 @@ class _ExpressionEvaluator:
             return _FUNCTIONS[read](self.evaluate_atom())
         if read != "(":
             raise ValueError(f"cannot read the expression at {read!r}")
-        result = self.evaluate_nested(self.evaluate_sum)
+        result = self.evaluate_nested(self.evaluate_operations)
         if not self.is_next_token(")"):
             raise ValueError("a closing bracket is missing")
         self.tokens.pop(0)
@@ -201,9 +190,6 @@ class _ExpressionEvaluator:
         result = evaluate()
         self.depth -= 1
         return result
-
-
-_PRODUCTS = {"*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod}
 
 
 def _require_at_most_60_digits(value: _Number) -> _Number:

@@ -1,13 +1,11 @@
 """Tools with their own data: news, a calendar, files and a database (scenarios RS, PL, AM and IR)."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.tool_eyes.toolbox.numbers import (
     read_date,
@@ -16,10 +14,8 @@ from evalsuite.benchmarks.tool_eyes.toolbox.numbers import (
     require_length,
     require_range,
 )
+from evalsuite.core.types import Sample
 from evalsuite.tools import tool
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Sample
 
 
 class Bulletins:

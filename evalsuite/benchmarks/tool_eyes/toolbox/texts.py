@@ -1,7 +1,6 @@
 """Tools that generate, measure and check texts (scenarios TG and DU)."""
 
-from __future__ import annotations
-
+import operator
 import re
 import string
 import uuid
@@ -29,7 +28,11 @@ class Placeholders(Subject):
         Args:
             count: how many, 1 to 20.
         """
-        return [self._write_random_sentence() for _ in range(require_range("count", count, 1, 20))]
+        pick, sentences = self.random.choice, []
+        for _ in range(require_range("count", count, 1, 20)):
+            subject, verb, noun = pick(_NOUNS), pick(_VERBS), pick(_NOUNS)
+            sentences.append(f"The {pick(_ADJECTIVES)} {subject} {verb} a {pick(_ADJECTIVES)} {noun}.")
+        return sentences
 
     @tool
     def fictional_people(self, count: int = 1) -> list[dict[str, str]]:
@@ -38,7 +41,12 @@ class Placeholders(Subject):
         Args:
             count: how many, 1 to 20.
         """
-        return [self._make_random_person() for _ in range(require_range("count", count, 1, 20))]
+        people = []
+        for _ in range(require_range("count", count, 1, 20)):
+            first, last = self.random.choice(_FIRST), self.random.choice(_LAST)
+            job = self.random.choice(("baker", "pilot", "tailor", "nurse", "surveyor"))
+            people.append({"name": f"{first} {last}", "job": job, "email": f"{first}.{last}@example.com".lower()})
+        return people
 
     @tool
     def change_case(self, text: str, style: Literal["upper", "lower", "title", "snake"]) -> str:
@@ -61,16 +69,6 @@ class Placeholders(Subject):
             text: the text.
         """
         return require_length("text", text)[::-1]
-
-    def _write_random_sentence(self) -> str:
-        pick = self.random.choice
-        subject, verb, noun = pick(_NOUNS), pick(_VERBS), pick(_NOUNS)
-        return f"The {pick(_ADJECTIVES)} {subject} {verb} a {pick(_ADJECTIVES)} {noun}."
-
-    def _make_random_person(self) -> dict[str, str]:
-        first, last = self.random.choice(_FIRST), self.random.choice(_LAST)
-        job = self.random.choice(("baker", "pilot", "tailor", "nurse", "surveyor"))
-        return {"name": f"{first} {last}", "job": job, "email": f"{first}.{last}@example.com".lower()}
 
 
 _ALPHABETS = {
@@ -243,7 +241,12 @@ class Validation(Subject):
             isbn: the number, with or without hyphens.
         """
         plain = require_length("isbn", isbn, 40).replace("-", "").replace(" ", "").upper()
-        return {"isbn": isbn, "valid": _is_isbn_13(plain) if len(plain) == 13 else _is_isbn_10(plain)}
+        if not re.fullmatch(r"[0-9]{9}[0-9X]|[0-9]{13}", plain):
+            return {"isbn": isbn, "valid": False}
+        values = [10 if digit == "X" else int(digit) for digit in plain]
+        if len(plain) == 13:
+            return {"isbn": isbn, "valid": (sum(values[::2]) + 3 * sum(values[1::2])) % 10 == 0}
+        return {"isbn": isbn, "valid": sum(map(operator.mul, values, range(10, 0, -1))) % 11 == 0}
 
     @tool
     def validate_date(self, text: str) -> dict[str, bool | str]:
@@ -264,15 +267,3 @@ def compute_luhn_sum(digits: str) -> int:
     """Compute the Luhn sum modulo 10: double every second digit from the right, then add all digits."""
     values = [int(digit) for digit in reversed(digits)]
     return (sum(values[::2]) + sum(sum(divmod(2 * value, 10)) for value in values[1::2])) % 10
-
-
-def _is_isbn_13(digits: str) -> bool:
-    is_number = digits.isascii() and digits.isdigit()
-    return is_number and sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(digits)) % 10 == 0
-
-
-def _is_isbn_10(digits: str) -> bool:
-    if not re.fullmatch(r"[0-9]{9}[0-9X]", digits):
-        return False
-    values = [10 if digit == "X" else int(digit) for digit in digits]
-    return sum(value * weight for value, weight in zip(values, range(10, 0, -1), strict=True)) % 11 == 0
