@@ -14,12 +14,13 @@ PIECE = re.compile(r"\\[a-zA-Z]+|\\.|\{|\}|\[|\]|.", re.DOTALL)
 BETWEEN = frozenset("@!><")  # Signs whose group LaTeX inserts between columns; the group itself is not a column.
 
 
-def read_column_letters(specification: str) -> tuple[str, ...]:
-    """Return the letters of the columns, without rules and widths: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p."""
-    return tuple(_list_column_letters(PIECE.findall(specification), DEEPEST))
+def read_column_letters(specification: str, depth: int = DEEPEST) -> tuple[str, ...]:
+    """Return the letters of the columns, without rules and widths: `|l|*{2}{c}p{3cm}@{}` gives l, c, c, p.
 
-
-def _list_column_letters(pieces: list[str], depth: int) -> list[str]:
+    Args:
+        depth: the number of repetitions (`*`) that may be nested; deeper ones are ignored.
+    """
+    pieces = PIECE.findall(specification)
     columns: list[str] = []
     place = 0
     while place < len(pieces) and len(columns) < MOST_COLUMNS:
@@ -30,7 +31,7 @@ def _list_column_letters(pieces: list[str], depth: int) -> list[str]:
             if depth:
                 digits = "".join(count).strip()
                 number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 1
-                columns += _list_column_letters(repeated, depth - 1) * min(number, MOST_COLUMNS)
+                columns += read_column_letters("".join(repeated), depth - 1) * min(number, MOST_COLUMNS)
         elif piece in BETWEEN:
             _, place = _read_group(pieces, place)
         elif piece.isalpha():
@@ -38,7 +39,7 @@ def _list_column_letters(pieces: list[str], depth: int) -> list[str]:
         elif piece in "[{":
             # A group contains the width or the options of the previous column, so skip it.
             _, place = _read_group(pieces, place - 1)
-    return columns[:MOST_COLUMNS]
+    return tuple(columns[:MOST_COLUMNS])
 
 
 def _read_group(pieces: list[str], place: int) -> tuple[list[str], int]:
@@ -110,7 +111,11 @@ class Tabular:
         if source.tokens[begin].value in latex_text.TABULARRAY | latex_text.NICE:
             self._read_options(begin, place)
         self._read_rows(*head)
-        self._read_rows(self._skip_code_before(place), self.end)
+        first = source.skip_blank(place)
+        if first < self.end and self._is_macro(first, ("CodeBefore",)):
+            # Skip nicematrix's `\CodeBefore ... \Body`, which draws behind the table.
+            place = next((at + 1 for at in range(first, self.end) if self._is_macro(at, ("Body",))), place)
+        self._read_rows(place, self.end)
         self._end_row()
 
     def _read_options(self, begin: int, end: int) -> None:
@@ -133,7 +138,10 @@ class Tabular:
             if not inside and self.source.tokens[place].kind == "blank" and self._is_row_end_missing(place, end):
                 self._refused += 1
                 self._end_row()
-            inside = max(0, inside + self._get_depth_change(place))
+            partner = self.source.partner.get(place)
+            # Ignore an environment without its own end: the partner of its begin is the end of another environment.
+            if partner is not None and self.source.partner.get(partner) == place:
+                inside = max(0, inside + (1 if partner > place else -1))
             place = self._read_cell_token(place) if inside else self._read_token(place)
 
     def _is_row_end_missing(self, place: int, end: int) -> bool:
@@ -204,14 +212,6 @@ class Tabular:
             refused=self._refused,
         )
 
-    def _get_depth_change(self, place: int) -> int:
-        """Return 1 where a group or inner environment begins, -1 where it ends, otherwise 0."""
-        partner = self.source.partner.get(place)
-        # Ignore an environment without its own end: the partner of its begin is the end of another environment.
-        if partner is None or self.source.partner.get(partner) != place:
-            return 0
-        return 1 if partner > place else -1
-
     def _read_token(self, place: int) -> int:
         """Read a token outside of inner groups; return the index after the token and the token's arguments."""
         token = self.source.tokens[place]
@@ -250,13 +250,6 @@ class Tabular:
             self._head_starts = len(self._rows) - 1
         return self._read_cell_token(place)
 
-    def _skip_code_before(self, place: int) -> int:
-        r"""Return the index after nicematrix's `\CodeBefore ... \Body`, which draws behind the table."""
-        first = self.source.skip_blank(place)
-        if first >= self.end or not self._is_macro(first, ("CodeBefore",)):
-            return place
-        return next((at + 1 for at in range(first, self.end) if self._is_macro(at, ("Body",))), place)
-
     def _read_cell_token(self, place: int) -> int:
         """Read a token as text of the current cell; return the index after the token and the token's arguments."""
         if self.source.tokens[place].kind != "macro":
@@ -276,26 +269,22 @@ class Tabular:
 
     def _read_span(self, name: str, place: int) -> int:
         """Read how many columns and rows a cell covers; its text, the last argument, is read later as a group."""
-        if name in {"SetCell", "Block"}:
-            return self._read_written_span(name, place)
-        (count, *_), place = self.source.read_arguments(place, 2)
-        number = int(count) if WHOLE_NUMBER.fullmatch(count) else 1
-        if name == "multicolumn":
-            # TeX refuses a span that does not begin its cell.
-            self._refused += self._text.has_text
-            self._cell.columns = max(1, number)
-        else:
-            self._cell.rows = number
-        return place
-
-    def _read_written_span(self, name: str, place: int) -> int:
-        r"""Read `\SetCell[r=2,c=3]{halign}` of tabularray or `\Block{2-3}{text}` of nicematrix."""
-        option = self.source.find_option_end(place)
-        if name == "Block":
+        if name in {"multicolumn", "multirow"}:
+            (count, *_), place = self.source.read_arguments(place, 2)
+            number = int(count) if WHOLE_NUMBER.fullmatch(count) else 1
+            if name == "multirow":
+                self._cell.rows = number
+            else:
+                # TeX refuses a span that does not begin its cell.
+                self._refused += self._text.has_text
+                self._cell.columns = max(1, number)
+            return place
+        if name == "Block":  # `\Block{2-3}{text}` of nicematrix
             (size,), place = self.source.read_arguments(place, 1)
             match = BLOCK.fullmatch(size)
             rows, columns = (int(match[1]), int(match[2])) if match else (1, 1)
-        else:
+        else:  # `\SetCell[r=2,c=3]{halign}` of tabularray
+            option = self.source.find_option_end(place)
             tokens = self.source.tokens[place:option]
             raw = self.source.text[tokens[0].start : tokens[-1].end] if tokens else ""
             reach = dict(SET_CELL.findall(raw))

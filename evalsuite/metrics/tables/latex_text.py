@@ -4,8 +4,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, NamedTuple, cast
 
@@ -14,27 +12,26 @@ from evalsuite.metrics.tables.grid import normalise_text
 CAPTIONS = frozenset({"caption", "captionof", "tablecaption", "topcaption", "bottomcaption"})
 ROW_END_MACROS = frozenset({"tabularnewline", "cr", "crcr"})
 BOLD = frozenset({"textbf", "mathbf", "bfseries", "bf", "bm", "boldsymbol"})
-RULES = frozenset({
-    "hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline", "specialrule", "Xhline",
-    "hhline", "hlineB", "thickhline", "Hline", "tabucline", "hlinewd",
-})  # fmt: skip
-"""Macros that draw rules across the whole width."""
-
-SILENT = {
-    # Macros for rules, and for spacing between rows.
+RULES = {
     **dict.fromkeys(("hline", "toprule", "midrule", "bottomrule", "firsthline", "lasthline", "hdashline"), 0),
-    **dict.fromkeys(("thickhline", "Hline", "endline", "vline", "vrule"), 0),
-    **dict.fromkeys(("cline", "cmidrule", "cdashline", "noalign"), 1),
-    **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "Xcline", "clineB", "tabucline", "Cline"), 1),
-    **dict.fromkeys(("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1),
+    **dict.fromkeys(("thickhline", "Hline"), 0),
+    **dict.fromkeys(("Xhline", "hhline", "hlineB", "hlinewd", "tabucline"), 1),
+    "specialrule": 3,
+}
+"""Macros that draw rules across the whole width, each with its number of required arguments."""
+SILENT = {
+    **RULES,
+    # Macros for other rules, and for spacing between rows.
     **dict.fromkeys(("arrayrulewidth", "tabcolsep", "arraystretch", "addlinespace", "morecmidrules"), 0),
+    **dict.fromkeys(("endline", "vline", "vrule"), 0),
+    **dict.fromkeys(("cline", "cmidrule", "cdashline", "Xcline", "clineB", "Cline", "noalign"), 1),
+    **dict.fromkeys(("arrayrulecolor", "doublerulesepcolor", "CodeBefore", "SetRow", "SetColumn", "SetHline"), 1),
     # Macros that the table environments of journals put around their rows.
     **dict.fromkeys(("enddata", "nodata", "colnumbers", "sptablerotate"), 0),
     **dict.fromkeys(("tablewidth", "tabletypesize", "tablenum", "tablecolumns", "tablecomments", "tablerefs"), 1),
     # Struts.
     **dict.fromkeys(("T", "B", "Tstrut", "Bstrut", "TBstrut", "bigstrut", "topstrut", "bottomstrut"), 0),
     "footnotemark": 0,
-    "specialrule": 3,
     # Macros of colours, boxes and spaces, whose first argument is not text.
     **dict.fromkeys(("rowcolor", "cellcolor", "columncolor", "color", "textcolor", "colorbox"), 1),
     **dict.fromkeys(("hspace", "vspace", "hskip", "vskip", "phantom", "hphantom", "vphantom", "label"), 1),
@@ -154,41 +151,39 @@ class Token(NamedTuple):
     end: int  # The index after the last character.
 
 
-@dataclass(slots=True)
 class LatexSource:
-    """A LaTeX text, split into tokens without comments and dollar signs."""
+    """A LaTeX text, split into tokens without comments and dollar signs.
 
-    text: str
-    tokens: list[Token] = field(init=False)
-    # The index of an opening token's closing token, and vice versa. An environment without an end of its own is closed
-    # at the end of the surrounding environment or of the text.
-    partner: dict[int, int] = field(default_factory=dict, init=False)
+    Attributes:
+        partner: the index of an opening token's closing token, and vice versa. An environment without an end of its own
+            is closed at the end of the surrounding environment or of the text.
+    """
 
-    def __post_init__(self) -> None:
-        self.text = FORMULA.sub(_remove_spaces, self.text)
-        self.tokens = list(_split_tokens(self.text))
-        self._pair_group_delimiters()
-
-    def _pair_group_delimiters(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.text = FORMULA.sub(_remove_spaces, text)
+        self.tokens = [
+            Token(cast("TokenKind", kind), match[kind].strip() or " ", match.start(), match.end())
+            for match in TOKEN.finditer(self.text)
+            if (kind := match.lastgroup) and kind not in IGNORED
+        ]
+        self.partner: dict[int, int] = {}
         waiting: list[int] = []
-        environments: Counter[str] = Counter()
+        opening_counts: Counter[str] = Counter()
         for place, token in enumerate(self.tokens):
             if token.kind in {"open", "begin"}:
                 waiting.append(place)
-                environments[token.value] += 1
+                opening_counts[token.value] += 1
             elif token.kind == "close" and waiting and self.tokens[waiting[-1]].kind == "open":
-                environments["{"] -= 1
+                opening_counts["{"] -= 1
                 begin = waiting.pop()
                 self.partner[begin], self.partner[place] = place, begin
-            elif token.kind == "end" and environments[token.value]:
-                self._close_environment(waiting, environments, place)
-        for begin in waiting:
-            if self.tokens[begin].kind == "begin":
-                self.partner[begin] = len(self.tokens)
+            elif token.kind == "end" and opening_counts[token.value]:
+                self._close_environment(waiting, opening_counts, place)
+        self.partner.update((begin, len(self.tokens)) for begin in waiting if self.tokens[begin].kind == "begin")
 
     def _close_environment(self, openings: list[int], opening_counts: Counter[str], end: int) -> None:
         """End an environment and the inner environments that have no end of their own."""
-        while True:
+        while end not in self.partner:
             begin = openings.pop()
             opening = self.tokens[begin]
             opening_counts[opening.value] -= 1
@@ -196,7 +191,6 @@ class LatexSource:
                 self.partner[begin] = end
                 if opening.value == self.tokens[end].value:
                     self.partner[end] = begin
-                    return
 
     def is_begin_in_prose(self, place: int) -> bool:
         """Tell whether a `begin` is only a word of the prose: it has neither an argument nor an end."""
@@ -272,13 +266,6 @@ def _remove_spaces(formula: re.Match[str]) -> str:
     return SPACE_IN_FORMULA.sub("", SPACE_IN_FORMULA.sub("", joined))
 
 
-def _split_tokens(text: str) -> Iterator[Token]:
-    for match in TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind and kind not in IGNORED:
-            yield Token(cast("TokenKind", kind), match[kind].strip() or " ", match.start(), match.end())
-
-
 TABULARS = frozenset({
     "tabular", "tabular*", "tabularx", "tabulary", "xltabular", "longtable", "longtable*", "supertabular",
     "supertabular*", "mpsupertabular", "xtabular", "xtabular*", "mpxtabular", "tabu", "longtabu", "tblr", "longtblr",
@@ -336,7 +323,10 @@ class TextReader:
             return self._read_macro(token.value, place + 1)
         elif token.kind == "begin":
             self._add_text(" ")
-            return self._skip_environment_arguments(token.value, place + 1)
+            if token.value in TABULARS:
+                return self.read_column_specification(token.value, place + 1)[1]
+            if token.value in {"minipage", "adjustbox", "threeparttable"}:
+                return self.source.find_group_end(self.source.find_option_end(place + 1))
         return place + 1
 
     def _add_text(self, text: str) -> None:
@@ -405,13 +395,6 @@ class TextReader:
             place = self.source.find_option_end(place, "()")
         for further in reversed(range(groups)):
             place = self.source.find_option_end(self.source.find_group_end(place), is_length=not further)
-        return place
-
-    def _skip_environment_arguments(self, name: str, place: int) -> int:
-        if name in TABULARS:
-            return self.read_column_specification(name, place)[1]
-        if name in {"minipage", "adjustbox", "threeparttable"}:
-            return self.source.find_group_end(self.source.find_option_end(place))
         return place
 
     def read_column_specification(self, name: str, place: int) -> tuple[str, int]:
