@@ -75,34 +75,29 @@ def lay_out_rows(
     further spans are ignored, because a few characters of markup can request millions of cells.
     """
     grid: list[list[HtmlCell | None]] = []
-    hanging: dict[int, tuple[HtmlCell, int]] = {}
+    hanging: dict[int, tuple[HtmlCell, int]] = {}  # The cells that extend into a row, with their remaining rows.
     for place, cells in enumerate(rows):
-        reaches = copies_left > 0 and place not in groups
-        row, hanging = _lay_out_row(cells, hanging if reaches else {}, max(copies_left, 0))
+        if copies_left <= 0 or place in groups:
+            hanging = {}
+        row: list[HtmlCell | None] = []
+        below: dict[int, tuple[HtmlCell, int]] = {}
+        waiting, width = deque(cells), max(hanging, default=-1) + 1
+        copies = max(copies_left, 0)
+        while waiting or len(row) < width:
+            cell, height, columns = None, 1, 1
+            if len(row) in hanging:
+                cell, height = hanging[len(row)]
+            elif waiting:
+                cell = waiting.popleft()
+                height, columns = cell.rows, min(cell.columns, WIDEST_SPAN, copies + 1)
+                copies -= columns - 1
+            if cell and height > 1:
+                below.update((at, (cell, height - 1)) for at in range(len(row), len(row) + columns))
+            row += [cell] * columns
         copies_left -= len(row) - len(cells)
         grid.append(row)
+        hanging = below
     return grid
-
-
-def _lay_out_row(
-    cells: Sequence[HtmlCell], hanging: dict[int, tuple[HtmlCell, int]], copies_left: int
-) -> tuple[list[HtmlCell | None], dict[int, tuple[HtmlCell, int]]]:
-    """Lay out a row; return also the cells that extend into later rows, each with its number of remaining rows."""
-    row: list[HtmlCell | None] = []
-    below: dict[int, tuple[HtmlCell, int]] = {}
-    waiting, width = deque(cells), max(hanging, default=-1) + 1
-    while waiting or len(row) < width:
-        cell, rows, columns = None, 1, 1
-        if len(row) in hanging:
-            cell, rows = hanging[len(row)]
-        elif waiting:
-            cell = waiting.popleft()
-            rows, columns = cell.rows, min(cell.columns, WIDEST_SPAN, copies_left + 1)
-            copies_left -= columns - 1
-        if cell and rows > 1:
-            below.update((place, (cell, rows - 1)) for place in range(len(row), len(row) + columns))
-        row += [cell] * columns
-    return row, below
 
 
 @dataclass(slots=True)
@@ -120,11 +115,6 @@ class _UnfinishedTable:
     def begin_row(self) -> None:
         self.rows.append([])
         self.in_row = True
-
-    def add_cell(self, cell: HtmlCell) -> None:
-        if not self.in_row:
-            self.begin_row()
-        self.rows[-1].append(cell)
 
     def make_grid(self) -> CellGrid:
         texts = {cell: cell.text for row in self.rows for cell in row}
@@ -209,9 +199,15 @@ class PageTables:
         cell = HtmlCell()
         self._open_cells.append(cell)
         if tag in CELL_TAGS:
-            cell.columns, cell.rows = _read_spans(attributes)
+            # A span that is not a number counts as 1.
+            if columns := NUMBER.match(attributes.get("colspan", "")):
+                cell.columns = min(int(columns[1]) or 1, WIDEST_SPAN)
+            if rows := NUMBER.match(attributes.get("rowspan", "")):
+                cell.rows = min(int(rows[1]) or TALLEST_SPAN, TALLEST_SPAN)
             cell.is_head = tag == "th" or table.in_head
-            table.add_cell(cell)
+            if not table.in_row:
+                table.begin_row()
+            table.rows[-1].append(cell)
         elif tag == "caption":
             table.caption = cell
         else:
@@ -254,14 +250,3 @@ class PageTables:
 
     def close(self) -> None:
         """Handle the end of the document."""
-
-
-def _read_spans(attributes: Mapping[str, str]) -> tuple[int, int]:
-    """Read how many columns and rows a cell covers; a value that is not a number counts as 1."""
-    if not attributes:
-        return 1, 1
-    columns, rows = (NUMBER.match(attributes.get(name, "")) for name in ("colspan", "rowspan"))
-    return (
-        min(int(columns[1]) or 1, WIDEST_SPAN) if columns else 1,
-        min(int(rows[1]) or TALLEST_SPAN, TALLEST_SPAN) if rows else 1,
-    )
