@@ -72,7 +72,11 @@ def _strip_markup_except_scripts(text: str) -> str:
     text = TAG.sub("", BREAK.sub(" ", text))
     text = html.unescape(LINK.sub(r"\1", text))
     if FORMULA.search(text):
-        text = _convert_latex_to_text(text)
+        from evalsuite.metrics.tables.latex_text import LatexSource, TextReader
+
+        # Outside of LaTeX, a percent sign does not begin a comment.
+        source = LatexSource(re.sub(r"(?<!\\)%", r"\%", text))
+        text = TextReader(source).read_text_of_tokens(0, len(source.tokens))
     elif "\\" in text:
         text = ESCAPE.sub(r"\1", text)
     text = EMPHASIS.sub(r"\2", text)
@@ -81,14 +85,6 @@ def _strip_markup_except_scripts(text: str) -> str:
         text = SUBSCRIPT.sub(lambda match: f"_{unicodedata.normalize('NFKC', match[0])}", text)
         text = text.replace("^′", "′").translate(SAME_SIGN)
     return POWER.sub(r"e\1", text)
-
-
-def _convert_latex_to_text(text: str) -> str:
-    from evalsuite.metrics.tables.latex_text import LatexSource, TextReader
-
-    # Outside of LaTeX, a percent sign does not begin a comment.
-    source = LatexSource(re.sub(r"(?<!\\)%", r"\%", text))
-    return TextReader(source).read_text_of_tokens(0, len(source.tokens))
 
 
 BLANK = frozenset({"", "-", "--", "---", "\u2013", "\u2014", "n/a", "na", "none", "null", "nan", "?"})
@@ -206,7 +202,6 @@ KINDS = dict.fromkeys("%‰#", "Sc") | dict.fromkeys("✓✗°©®™", "")
 IN_ACCOUNTS = re.compile(r"\(\s*[$€£]?\s*(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s*%?\s*\)")
 """A number in parentheses, which is negative in accounting."""
 POWER_OF_NUMBER = re.compile(r"\d\s*\^[{\s]*[-+\u2212]?\d")
-SCRIPT_SIGN = re.compile(r"[_^](?=\S)")
 
 
 def compare_cells(predicted: str, wanted: str) -> CellVerdict:
@@ -234,16 +229,25 @@ def measure_cell_similarity(one: str, other: str) -> float:
     Cells with equal values and equal signs count 1.0. Cells count at least `INCOMPLETE` if only one has a sign (an
     arrow, stars of significance, a unit, a power, a prime, accents, accounting parentheses). If the cells have
     contradictory signs, they count 0.0, because their meanings differ.
+
+    A missing or unwanted value counts 0. For other different values, twice the length of the longest common subsequence
+    is divided by both cells' total length. Cells without letters are compared number by number, because a number is
+    right or wrong, and in order (the result 3-2 is not 2-3). Cells with letters are compared by characters: quotients
+    from 1/2 to 1 are mapped to [0, 1]. Smaller quotients count 0, because unrelated words reach them.
     """
     value, target = normalise_cell(one), normalise_cell(other)
-    return _compare_signs(one, other) if value == target else measure_value_similarity(value, target)
-
-
-def measure_value_similarity(value: str, target: str) -> float:
-    """Measure the similarity of two cells with different values, from 0 to 1."""
+    if value == target:
+        return _compare_signs(one, other)
     if TWO_NUMBERS.fullmatch(f"{value} {target}"):
         return 0.0
-    alike = _compute_value_similarity(value, target)
+    import Levenshtein
+
+    if not value or not target:
+        alike = 0.0
+    elif value[0].isalpha() or any(map(str.isalpha, value + target)):
+        alike = max(0.0, 2 * Levenshtein.ratio(value, target, score_cutoff=0.5) - 1)
+    else:
+        alike = Levenshtein.ratio(value.split(), target.split())
     return INCOMPLETE if alike < INCOMPLETE and _differ_in_accents_or_blankness(value, target) else alike
 
 
@@ -261,7 +265,7 @@ def _compare_signs(one: str, other: str) -> float:
         return 1.0
     first, second = (_strip_markup_except_scripts(side[:LONGEST_CELL]) for side in (one, other))
     lacks = (IN_ACCOUNTS.fullmatch(first.strip()) is None) != (IN_ACCOUNTS.fullmatch(second.strip()) is None)
-    scripts = [sorted(SCRIPT_SIGN.findall(text)) for text in (first, second)]
+    scripts = [sorted(SCRIPT.findall(text)) for text in (first, second)]
     if len(scripts[0]) == len(scripts[1]) and scripts[0] != scripts[1]:
         return 0.0
     lacks |= scripts[0] != scripts[1] and any(
@@ -282,20 +286,3 @@ def _list_signs(text: str) -> list[list[str]]:
     symbols = [char for char, kind in kinds if kind == "So" or char in ARROWS]
     units = [char for char, kind in kinds if kind == "Sc"]
     return [symbols, units, *(group.findall(plain) for group in SIGNS)]
-
-
-def _compute_value_similarity(one: str, other: str) -> float:
-    """Measure the similarity of two cell values, from 0 to 1.
-
-    A missing or unwanted value counts 0. Otherwise, twice the length of the longest common subsequence is divided by
-    both cells' total length. Cells without letters are compared number by number, because a number is right or wrong,
-    and in order (the result 3-2 is not 2-3). Cells with letters are compared by characters: quotients from 1/2 to 1 are
-    mapped to [0, 1]. Smaller quotients count 0, because unrelated words reach them.
-    """
-    if not one or not other:
-        return 0.0
-    import Levenshtein
-
-    if not (one[0].isalpha() or any(map(str.isalpha, one + other))):
-        return Levenshtein.ratio(one.split(), other.split())
-    return max(0.0, 2 * Levenshtein.ratio(one, other, score_cutoff=0.5) - 1)

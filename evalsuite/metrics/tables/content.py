@@ -9,7 +9,7 @@ from operator import add
 from typing import Self
 
 from evalsuite.metrics.tables.alignment import Pairs, align_tables, are_fully_alignable
-from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, measure_value_similarity, normalise_cell
+from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, normalise_cell
 from evalsuite.metrics.tables.grid import CellGrid, Span
 
 CellPlace = tuple[int, int]  # The indexes of a row and a column.
@@ -159,8 +159,21 @@ def _choose_tables(
     """Choose a predicted table's index (or None) for each wanted table; return also the indexes of unused tables."""
     if len(left) == len(right) == 1:
         return [0], []
+    from scipy.optimize import linear_sum_assignment
+
     shares = [[one.compute_dice_coefficient(other) for other in right] for one in left]
-    chosen = _assign_tables(shares, names, wanted_names)
+    # Pair tables so that their total similarity is greatest. Equal names raise a pair's similarity by 1; between
+    # pairings with equal sums, tables in equal positions are paired.
+    gains = [
+        [
+            share + bool(name and name.casefold() == wanted.casefold()) + (0.001 if place == there else 0.0)
+            for there, (share, wanted) in enumerate(zip(row, wanted_names, strict=True))
+        ]
+        for place, (row, name) in enumerate(zip(shares, names, strict=True))
+    ]
+    chosen: list[int | None] = [None] * len(right)
+    for one, other in zip(*linear_sum_assignment(gains, maximize=True), strict=True) if gains else ():
+        chosen[int(other)] = int(one)
     leftover = [place for place in range(len(left)) if place not in chosen]
     surplus: list[int] = []
     for extra in leftover:
@@ -176,31 +189,6 @@ def _choose_tables(
         if extra > (chosen[latest] or 0):
             chosen[latest] = extra
     return chosen, surplus
-
-
-def _assign_tables(
-    similarities: Sequence[Sequence[float]], names: Sequence[str], wanted_names: Sequence[str]
-) -> list[int | None]:
-    """Pair tables so that their total similarity is greatest; equal names raise a pair's similarity by 1.
-
-    Between pairings with equal sums, tables in equal positions are paired. The result has the index of a predicted
-    table, or None, for each wanted table.
-    """
-    if not similarities:
-        return [None] * len(wanted_names)
-    from scipy.optimize import linear_sum_assignment
-
-    gains = [
-        [
-            share + bool(name and name.casefold() == wanted.casefold()) + (0.001 if place == there else 0.0)
-            for there, (share, wanted) in enumerate(zip(row, wanted_names, strict=True))
-        ]
-        for place, (row, name) in enumerate(zip(similarities, names, strict=True))
-    ]
-    chosen: list[int | None] = [None] * len(wanted_names)
-    for one, other in zip(*linear_sum_assignment(gains, maximize=True), strict=True):
-        chosen[int(other)] = int(one)
-    return chosen
 
 
 def _align_and_compare_tables(
@@ -280,11 +268,7 @@ def _measure_overlap(left: ValueGrid, right: ValueGrid, rows: Pairs, columns: Pa
                 blank += span in spans
                 spans.add(span)
             else:
-                alike = (
-                    measure_value_similarity(value, wanted)
-                    if value != wanted
-                    else measure_cell_similarity(texts[column], wanted_texts[beside])
-                )
+                alike = measure_cell_similarity(texts[column], wanted_texts[beside])
                 similarity += alike * share
                 equal += alike == 1.0
     sizes = (_count_cells(side, rows, columns, place) - blank for place, side in enumerate((left, right)))
