@@ -7,9 +7,9 @@ A wanted table without a predicted table counts 0.0. The arguments `prediction`,
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,18 +40,6 @@ class F1(float):
     precision: float
     recall: float
 
-    @classmethod
-    def mean(cls, matched: Sequence[Matched]) -> Self:
-        """Average F1, precision and recall over tables, given each table's `Matched` counts."""
-        rates = [
-            (_divide_or_zero(2 * one, two + three), _divide_or_zero(one, two), _divide_or_zero(one, three))
-            for one, two, three in matched
-        ]
-        f1, precision, recall = (sum(column) / len(rates) for column in zip(*rates, strict=True))
-        mean = cls(f1)
-        mean.precision, mean.recall = precision, recall
-        return mean
-
 
 def _divide_or_zero(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
@@ -60,8 +48,15 @@ def _divide_or_zero(part: float, whole: float) -> float:
 def _average_over_tables(
     prediction: Any, reference: Any, markup: str | None, compare: Callable[[CellGrid, CellGrid], Matched]
 ) -> F1:
-    pairs = _list_table_pairs(prediction, reference, markup)
-    return F1.mean([compare(predicted, wanted) if predicted else (0.0, 0, 0) for predicted, wanted in pairs])
+    rates = []
+    for predicted, wanted in _list_table_pairs(prediction, reference, markup):
+        matched, size, wanted_size = compare(predicted, wanted) if predicted else (0.0, 0, 0)
+        sizes = (size + wanted_size, size, wanted_size)
+        rates.append(list(map(_divide_or_zero, (2 * matched, matched, matched), sizes)))
+    f1, precision, recall = (sum(column) / len(rates) for column in zip(*rates, strict=True))
+    mean = F1(f1)
+    mean.precision, mean.recall = precision, recall
+    return mean
 
 
 def _pad_rows(table: CellGrid) -> list[list[str]]:
@@ -133,27 +128,26 @@ def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_c
 
 
 def _read_html_trees(markup: str) -> list[tuple[TableNode, int]]:
-    """Return the outermost tables as trees, each with the number of elements within it."""
+    """Return the tables that have cells as trees, each with the number of elements within it."""
     from bs4 import BeautifulSoup
 
-    tables = BeautifulSoup(markup.encode("utf-8", "replace").decode("utf-8"), "lxml").find_all("table")
-    return [(_make_html_tree(table), len(table.find_all(True))) for table in tables if table.find(["td", "th"])]
-
-
-def _make_html_tree(table: Any) -> TableNode:
-    root = TableNode(table.name)
-    # Avoid recursion, because markup may be nested to any depth.
-    waiting = [(table, root)]
-    while waiting:
-        element, node = waiting.pop()
-        for child in element.find_all(True, recursive=False):
-            if child.name in {"td", "th"}:
-                spans = (_read_span(child.get("colspan")), _read_span(child.get("rowspan")))
-                node.children.append(TableNode("td", spans, _list_characters_and_tags(child)))
-            else:
-                node.children.append(TableNode(child.name))
-                waiting.append((child, node.children[-1]))
-    return root
+    trees = list[tuple[TableNode, int]]()
+    for table in BeautifulSoup(markup.encode("utf-8", "replace").decode("utf-8"), "lxml").find_all("table"):
+        if not table.find(["td", "th"]):
+            continue
+        trees.append((TableNode("table"), len(table.find_all(True))))
+        # Avoid recursion, because markup may be nested to any depth.
+        waiting: list[tuple[Any, TableNode]] = [(table, trees[-1][0])]
+        while waiting:
+            element, node = waiting.pop()
+            for child in element.find_all(True, recursive=False):
+                if child.name in {"td", "th"}:
+                    spans = (_read_span(child.get("colspan")), _read_span(child.get("rowspan")))
+                    node.children.append(TableNode("td", spans, _list_characters_and_tags(child)))
+                else:
+                    node.children.append(TableNode(child.name))
+                    waiting.append((child, node.children[-1]))
+    return trees
 
 
 def _read_span(written: str | None) -> int:
@@ -277,12 +271,8 @@ def grits_content(prediction: Any, reference: Any, *, format: str | None = None)
         ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
             time.
     """
-    return _average_over_tables(
-        prediction,
-        reference,
-        format,
-        lambda predicted, wanted: _count_grits_matches(_pad_rows(wanted), _pad_rows(predicted), compute_matching_ratio),
-    )
+    compare = partial(_count_grits_matches, _pad_rows, compute_matching_ratio)
+    return _average_over_tables(prediction, reference, format, compare)
 
 
 def grits_topology(prediction: Any, reference: Any, *, format: str | None = None) -> F1:  # noqa: A002
@@ -292,14 +282,8 @@ def grits_topology(prediction: Any, reference: Any, *, format: str | None = None
         ScoringError: the reference contains no readable table, or the tables are too large to be compared in reasonable
             time.
     """
-    return _average_over_tables(
-        prediction,
-        reference,
-        format,
-        lambda predicted, wanted: _count_grits_matches(
-            _make_boxes(wanted), _make_boxes(predicted), _measure_box_overlap
-        ),
-    )
+    compare = partial(_count_grits_matches, _make_boxes, _measure_box_overlap)
+    return _average_over_tables(prediction, reference, format, compare)
 
 
 def _make_boxes(table: CellGrid) -> list[list[Box]]:
@@ -322,9 +306,13 @@ def _measure_box_overlap(one: Box, two: Box) -> float:
 
 
 def _count_grits_matches(
-    wanted: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], similarity: Callable[[Any, Any], float]
+    list_rows: Callable[[CellGrid], list[list[Any]]],
+    similarity: Callable[[Any, Any], float],
+    predicted: CellGrid,
+    wanted: CellGrid,
 ) -> Matched:
-    grids = (wanted, predicted)
+    """Count the matches of two tables by the similarity of the cells that `list_rows` lists for each row."""
+    grids = (list_rows(wanted), list_rows(predicted))
     sizes = [len(grid) * len(grid[0]) for grid in grids]
     _require_few_pairs("GriTS", "cells", sizes[0], sizes[1], MOST_COMPARISONS)
     numbers = [{cell: place for place, cell in enumerate(dict.fromkeys(chain(*grid)))} for grid in grids]
@@ -468,12 +456,16 @@ def cell_f1(
         ScoringError: the reference contains no readable table.
     """
     pairs = _list_table_pairs(prediction, reference, format)
-    compare = _compute_exact_f1 if similarity == "exact" else _compute_chrf_f1
     totals = [0.0, 0.0, 0.0]
     for predicted, wanted in pairs:
         elements = zip(_list_names_and_cells(predicted or CellGrid(())), _list_names_and_cells(wanted), strict=True)
         for place, sides in enumerate(elements):
-            totals[place] += compare(*sides) if all(sides) else float(not any(sides))
+            if not all(sides):
+                totals[place] += float(not any(sides))
+            elif similarity == "exact":
+                totals[place] += 2 * len(sides[0] & sides[1]) / (len(sides[0]) + len(sides[1]))
+            else:
+                totals[place] += _compute_chrf_f1(*sides)
     return CellF1(*(total / len(pairs) for total in totals))
 
 
@@ -488,24 +480,11 @@ def _list_names_and_cells(table: CellGrid) -> tuple[set[TableElement], set[Table
     return rows, columns, cells
 
 
-def _compute_exact_f1(predicted: set[TableElement], wanted: set[TableElement]) -> float:
-    return 2 * len(predicted & wanted) / (len(predicted) + len(wanted))
-
-
 def _compute_chrf_f1(predicted: Collection[TableElement], wanted: Collection[TableElement]) -> float:
-    alike = [[_multiply_chrf_of_parts(one, two) for two in wanted] for one in predicted]
+    alike = [[math.prod(map(_compute_chrf, one, two)) for two in wanted] for one in predicted]
     precision = sum(map(max, alike)) / len(predicted)
     recall = sum(map(max, zip(*alike, strict=True))) / len(wanted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _multiply_chrf_of_parts(one: TableElement, two: TableElement) -> float:
-    product = 1.0
-    for left, right in zip(one, two, strict=True):
-        product *= _compute_chrf(left, right)
-        if not product:
-            break
-    return product
 
 
 @lru_cache(maxsize=65_536)
