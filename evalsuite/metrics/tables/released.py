@@ -91,11 +91,6 @@ class ReleasedPage:
             return [self.text[start:end] for tag, start, end in self.elements if tag in tags]
         return [self.text[start:end] for _, start, end in self.elements if start < end]
 
-    def find_cell_tags(self) -> tuple[str, ...]:
-        """Return the tags of the elements that hold this page's cells."""
-        present = {tag for tag, _, _ in self.elements}
-        return next((tags for tag, tags in CELLS.items() if tag in present), ())
-
     def flatten_tag_tree(self) -> str:
         """Return the flattened tag tree of the released script, with one character per tag.
 
@@ -124,7 +119,8 @@ class ReleasedPage:
 def score_html_parts(prediction: str, reference: str) -> dict[str, float]:
     """Compute all parts of the H-Score for HTML."""
     predicted, wanted = ReleasedPage(prediction), ReleasedPage(reference)
-    tags = wanted.find_cell_tags()
+    present = {tag for tag, _, _ in wanted.elements}
+    tags = next((tags for tag, tags in CELLS.items() if tag in present), ())
     cells, wanted_cells = predicted.list_cells(tags), wanted.list_cells(tags)
     tree, wanted_tree = predicted.flatten_tag_tree(), wanted.flatten_tag_tree()
     return {
@@ -156,7 +152,7 @@ def score_latex_parts(prediction: str, reference: str) -> dict[str, float]:
 def _read_latex(latex: str) -> tuple[list[list[str]], str, str]:
     """Return the rows without blank cells, the caption ("None" without one) and the alignment of the first tabular."""
     nodes = _parse_latex_nodes(latex)
-    environments = (node for node in _walk_nodes_in_preorder(nodes) if _get_node_kind(node) == "Environment")
+    environments = (node for kind, node, entering in _walk_nodes(nodes) if entering and kind == "Environment")
     tabular = next((node for node in environments if node.envname == "tabular"), None)
     if not tabular:
         return [], "None", ""
@@ -165,8 +161,8 @@ def _read_latex(latex: str) -> tuple[list[list[str]], str, str]:
     # The column alignment is nearly always empty, because the released script skips the group that contains it. The
     # alignment is not empty if pylatexenc reads another piece as the argument, such as the `[` in
     # `\begin{tabular}[t]{ll}`.
-    arguments = _walk_nodes_in_preorder(tabular.nodeargd.argnlist[:1], groups=False)
-    alignment = "".join(node.chars for node in arguments if _get_node_kind(node) == "Chars")
+    arguments = _walk_nodes(tabular.nodeargd.argnlist[:1], groups=False)
+    alignment = "".join(node.chars for kind, node, entering in arguments if entering and kind == "Chars")
     return _read_rows(tabular.nodelist), _read_caption(nodes), alignment
 
 
@@ -198,19 +194,18 @@ def _explain_unreadable_latex(latex: str, why: str) -> str:
     )
 
 
-def _get_node_kind(node: Any) -> str:
-    """Return the short name of a node's class (`Chars` for `LatexCharsNode`); empty for a missing argument."""
-    return "" if node is None else type(node).__name__.removeprefix("Latex").removesuffix("Node")
+def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[str, Any, bool]]:
+    """Yield each node on entering and on leaving it; arguments of a macro or environment come before its body.
 
-
-def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[Any, bool]]:
-    """Yield each node on entering and on leaving it; arguments of a macro or environment come before its body."""
+    The first item is the short name of the node's class (`Chars` for `LatexCharsNode`); empty for a missing argument.
+    """
     unseen = [(node, True) for node in reversed(nodes)]
     while unseen:
         node, entering = unseen.pop()
-        if not groups and _get_node_kind(node) == "Group":
+        kind = "" if node is None else type(node).__name__.removeprefix("Latex").removesuffix("Node")
+        if kind == "Group" and not groups:
             continue
-        yield node, entering
+        yield kind, node, entering
         if entering:
             unseen.append((node, False))
             arguments = getattr(node, "nodeargd", None)
@@ -218,15 +213,12 @@ def _walk_nodes(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[tuple[
             unseen += [(child, True) for child in reversed(children)]
 
 
-def _walk_nodes_in_preorder(nodes: Sequence[Any], *, groups: bool = True) -> Iterator[Any]:
-    return (node for node, entering in _walk_nodes(nodes, groups=groups) if entering)
-
-
 def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
     r"""Split rows at `\\` and cells at `&`, ignoring groups, other macros and blank cells."""
     rows: list[list[str]] = [[""]]
-    for node in _walk_nodes_in_preorder(nodes, groups=False):
-        kind = _get_node_kind(node)
+    for kind, node, entering in _walk_nodes(nodes, groups=False):
+        if not entering:
+            continue
         if kind == "Chars":
             rows[-1][-1] += node.chars
         elif kind == "Specials" and node.specials_chars == "&":
@@ -242,18 +234,17 @@ def _read_rows(nodes: Sequence[Any]) -> list[list[str]]:
 def _read_caption(nodes: Sequence[Any]) -> str:
     r"""Return the text of the first group that starts after a `\caption`; without a caption, the word `None`."""
     has_begun = False
-    for node, entering in _walk_nodes(nodes):
-        if has_begun and entering and _get_node_kind(node) == "Group":
+    for kind, node, entering in _walk_nodes(nodes):
+        if has_begun and entering and kind == "Group":
             return _convert_to_text(node.nodelist)
-        has_begun |= not entering and _get_node_kind(node) == "Macro" and node.macroname == "caption"
+        has_begun |= not entering and kind == "Macro" and node.macroname == "caption"
     return "None"
 
 
 def _convert_to_text(nodes: Sequence[Any]) -> str:
     """Convert pylatexenc's nodes to text: characters, special characters and the delimiters of groups."""
     pieces = []
-    for node, entering in _walk_nodes(nodes):
-        kind = _get_node_kind(node)
+    for kind, node, entering in _walk_nodes(nodes):
         if kind == "Group":
             pieces.append(node.delimiters[0 if entering else 1])
         elif entering and kind == "Chars":
