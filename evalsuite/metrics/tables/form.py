@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalsuite.metrics.tables.cells import normalise_cell
 from evalsuite.metrics.tables.content import ContentComparison, compare_content
@@ -42,15 +42,14 @@ def list_form_facts(
     """List statements about the reference's form; a prediction without a table fulfils none of them."""
     facts = list(_list_document_facts(predicted, wanted))
     for pair in content.pairs:
-        table = predicted.tables[pair.predicted] if pair.predicted is not None else None
+        table = CellGrid(()) if pair.predicted is None else predicted.tables[pair.predicted]
         # If lines are displaced, read the size from the unaligned table, because the aligned grid may be transposed.
-        grid = table if table is not None and pair.displaced else pair.left
+        grid = table if pair.displaced else pair.left
         size = (len(grid.rows), grid.width)
-        facts += _list_table_facts(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
+        listed = _list_table_facts(table, size, pair.left.counts, wanted.tables[pair.wanted], wanted.markup)
+        facts += (replace(fact, fulfilled=fact.fulfilled and pair.predicted is not None) for fact in listed)
         facts.append(FormFact("order", "Rows and columns are in this order", not pair.displaced))
-    if predicted.tables:
-        return tuple(facts)
-    return tuple(FormFact(fact.name, fact.text, fulfilled=False) for fact in facts)
+    return tuple(replace(fact, fulfilled=fact.fulfilled and bool(predicted.tables)) for fact in facts)
 
 
 def describe_form(wanted: MarkupReading) -> str:
@@ -82,21 +81,18 @@ def _list_document_facts(predicted: MarkupReading, wanted: MarkupReading) -> Ite
 
 
 def _list_table_facts(
-    table: CellGrid | None, size: tuple[int, int], counts: Counter[str], wanted: CellGrid, markup: str
+    table: CellGrid, size: tuple[int, int], counts: Counter[str], wanted: CellGrid, markup: str
 ) -> Iterator[FormFact]:
     """Yield statements about a wanted table; `size` and `counts` (of each value) belong to the predicted table."""
     height, width = len(wanted.rows), wanted.width
     yield FormFact("rows", f"The table has {_write_count(height, 'row')}", size[0] == height)
     yield FormFact("columns", f"The table has {_write_count(width, 'column')}", size[1] == width)
     if wanted.name:
-        caption = "caption" if markup != "markdown" else "name"
-        same = table is not None and normalise_cell(table.name) == normalise_cell(wanted.name)
-        yield FormFact("caption", f"Its {caption} is “{wanted.name[:200]}”", same)
+        text = f"Its {'name' if markup == 'markdown' else 'caption'} is “{wanted.name[:200]}”"
+        yield FormFact("caption", text, normalise_cell(table.name) == normalise_cell(wanted.name))
     if wanted.head_rows:
-        text = (
-            f"The first {wanted.head_rows} rows are the head" if wanted.head_rows > 1 else "The first row is the head"
-        )
-        yield FormFact("head_rows", text, table is not None and table.head_rows == wanted.head_rows)
+        rows = "row is" if wanted.head_rows == 1 else f"{wanted.head_rows} rows are"
+        yield FormFact("head_rows", f"The first {rows} the head", table.head_rows == wanted.head_rows)
     if spans := _count_spanned_positions(wanted):
         listed = "; ".join(
             f"“{span.text[:60]}” covers {_write_count(span.rows, 'row')} and {_write_count(span.columns, 'column')}"
@@ -105,23 +101,22 @@ def _list_table_facts(
         # Accept repeated text instead of a span: a prediction may write the text in each position that the span covers.
         yield FormFact("spans", f"Cells cover several places: {listed}", not spans - counts)
     if bold := Counter(map(normalise_cell, wanted.bold)):
-        same = table is not None and Counter(map(normalise_cell, table.bold)) == bold
-        yield FormFact("bold", f"These cells are bold: {', '.join(wanted.bold)[:200]}", same)
+        text = f"These cells are bold: {', '.join(wanted.bold)[:200]}"
+        yield FormFact("bold", text, Counter(map(normalise_cell, table.bold)) == bold)
     if markup == "latex":
         yield from _list_latex_facts(table, wanted)
     elif markup == "html" and wanted.rules:
-        yield FormFact("rules", "The table has a border", table is not None and table.rules > 0)
+        yield FormFact("rules", "The table has a border", table.rules > 0)
 
 
-def _list_latex_facts(table: CellGrid | None, wanted: CellGrid) -> Iterator[FormFact]:
+def _list_latex_facts(table: CellGrid, wanted: CellGrid) -> Iterator[FormFact]:
     if wanted.alignment:
-        same = table is not None and table.alignment == wanted.alignment
-        yield FormFact("alignment", f"The columns are aligned {' '.join(wanted.alignment)}", same)
-    has_rules, has_borders = wanted.rules > 0, wanted.borders > 0
-    text = "Horizontal rules part the rows" if has_rules else "The table has no horizontal rules"
-    yield FormFact("rules", text, table is not None and (table.rules > 0) == has_rules)
-    text = "Vertical rules part the columns" if has_borders else "The table has no vertical rules"
-    yield FormFact("borders", text, table is not None and (table.borders > 0) == has_borders)
+        text = f"The columns are aligned {' '.join(wanted.alignment)}"
+        yield FormFact("alignment", text, table.alignment == wanted.alignment)
+    text = "Horizontal rules part the rows" if wanted.rules else "The table has no horizontal rules"
+    yield FormFact("rules", text, (table.rules > 0) == (wanted.rules > 0))
+    text = "Vertical rules part the columns" if wanted.borders else "The table has no vertical rules"
+    yield FormFact("borders", text, (table.borders > 0) == (wanted.borders > 0))
 
 
 def _count_spanned_positions(table: CellGrid) -> Counter[str]:
@@ -169,24 +164,19 @@ NO_COLUMNS = re.compile(r"\\begin\s*\{(tabular|longtable|array)\}\s*+(?:\[[^\]]*
 def _is_well_formed(reading: MarkupReading) -> bool:
     """Tell whether every opened piece of markup is closed, and no row is too long."""
     if reading.markup == "html":
-        return _is_complete_html(reading.text)
+        opened: Counter[str] = Counter()
+        for ends, tag, itself in PAIRED_TAG.findall(reading.text):
+            if not itself:
+                opened[tag.lower()] += -1 if ends else 1
+        # HTML allows the end tags of `thead` and `tbody` to be omitted.
+        return not any(count for tag, count in opened.items() if tag not in {"thead", "tbody"})
     if reading.markup == "latex":
         fits = (not table.alignment or table.width <= len(table.alignment) for table in reading.tables)
         return _is_balanced_latex(reading.text) and all(fits)
     return all(len({len(row) for row in table.rows}) <= 1 for table in reading.tables)
 
 
-def _is_complete_html(text: str) -> bool:
-    opened: Counter[str] = Counter()
-    for ends, tag, itself in PAIRED_TAG.findall(text):
-        if not itself:
-            opened[tag.lower()] += -1 if ends else 1
-    # HTML allows the end tags of `thead` and `tbody` to be omitted.
-    return not any(count for tag, count in opened.items() if tag not in {"thead", "tbody"})
-
-
 def _is_balanced_latex(text: str) -> bool:
-    """Tell whether all environments, braces and formulas have a beginning and an end."""
     open_: list[str] = []
     formulas: Counter[str] = Counter()
     for match in LATEX_PIECE.finditer(text):
