@@ -9,8 +9,9 @@ of rows.
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,17 +138,12 @@ def _make_line_profiles(table: _Table) -> Floats:
 
 
 def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
-    """Pair lines, in order or in any order, so that the total similarity is greatest."""
-    if ordered:
-        return _pair_lines_in_order(similarity)
-    from scipy.optimize import linear_sum_assignment
+    """Pair lines, in order or in any order, so that the total similarity is greatest; no line is in two pairs."""
+    if not ordered:
+        from scipy.optimize import linear_sum_assignment
 
-    ones, twos = linear_sum_assignment(-similarity)
-    return list(zip(ones.tolist(), twos.tolist(), strict=True))
-
-
-def _pair_lines_in_order(similarity: Floats) -> Pairs:
-    """Pair lines in order, so that the total similarity is greatest; each line is in at most one pair."""
+        ones, twos = linear_sum_assignment(-similarity)
+        return list(zip(ones.tolist(), twos.tolist(), strict=True))
     height, width = similarity.shape
     # If several lines are equally similar to a line, the first of them is paired.
     best = np.zeros((height + 1, width + 1))
@@ -173,14 +169,21 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
     size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED
 
     def align_block(first_rows: _Table, second_rows: _Table) -> tuple[Pairs, Pairs]:
-        if width > MOST_LINES:
-            return _pair_lines_by_position(len(first_rows), len(second_rows)), _pair_lines_by_position(
-                len(first[0]), len(second[0])
-            )
+        if width > MOST_LINES:  # Pair lines by their positions.
+            heights, widths = (len(first_rows), len(second_rows)), (len(first[0]), len(second[0]))
+            return [(place, place) for place in range(min(heights))], [(place, place) for place in range(min(widths))]
         return _align_all_lines(first_rows, second_rows, row_order=row_order, column_order=column_order)
 
     rows = _find_anchors(first, second, ordered=row_order)
-    for ones, twos in list(_list_unpaired_lines(rows, len(first), len(second), ordered=row_order)):
+    heights = (len(first), len(second))
+    gaps: list[tuple[Sequence[int], Sequence[int]]]
+    if row_order:
+        bounds = pairwise([(-1, -1), *rows, heights])
+        gaps = [(range(one[0] + 1, two[0]), range(one[1] + 1, two[1])) for one, two in bounds]
+    else:
+        free = [set(range(height)).difference(pair[side] for pair in rows) for side, height in enumerate(heights)]
+        gaps = [(sorted(free[0]), sorted(free[1]))]
+    for ones, twos in gaps:
         if len(ones) == len(twos) == 1:
             rows.append((ones[0], twos[0]))
             continue
@@ -196,17 +199,14 @@ def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_
 
 def _find_anchors(first: _Table, second: _Table, *, ordered: bool) -> Pairs:
     """Pair equal rows that occur once in each table; if `ordered`, keep only the longest series in the same order."""
-    places: tuple[dict[tuple[str, ...], list[int]], ...] = ({}, {})
-    for side, by_row in zip((first, second), places, strict=True):
-        for place, row in enumerate(side):
-            by_row.setdefault(tuple(row), []).append(place)
-    unique = ((here, places[1].get(row, [])) for row, here in places[0].items())
-    pairs = [(here[0], there[0]) for here, there in unique if len(here) == len(there) == 1]
-    return _find_longest_series(pairs) if ordered else pairs
-
-
-def _find_longest_series(pairs: Pairs) -> Pairs:
-    """Return the longest subsequence of pairs in which both indexes ascend."""
+    rows, others = list(map(tuple, first)), list(map(tuple, second))
+    counts, other_counts = Counter(rows), Counter(others)
+    places = {row: place for place, row in enumerate(others)}
+    unique = ((place, row) for place, row in enumerate(rows) if counts[row] == other_counts[row] == 1)
+    pairs = [(place, places[row]) for place, row in unique]
+    if not ordered:
+        return pairs
+    # Find the longest subsequence of pairs in which both indexes ascend.
     lasts: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -221,24 +221,3 @@ def _find_longest_series(pairs: Pairs) -> Pairs:
         series.append(pairs[index])
         index = before[index]
     return series[::-1]
-
-
-def _list_unpaired_lines(
-    anchors: Pairs, height: int, other_height: int, *, ordered: bool
-) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yield the unpaired lines of both tables: between neighbouring anchors if `ordered`, otherwise all at once."""
-    if not ordered:
-        free = [
-            set(range(size)).difference(pair[side] for pair in anchors)
-            for side, size in enumerate((height, other_height))
-        ]
-        yield sorted(free[0]), sorted(free[1])
-        return
-    one = two = -1
-    for place, beside in [*anchors, (height, other_height)]:
-        yield range(one + 1, place), range(two + 1, beside)
-        one, two = place, beside
-
-
-def _pair_lines_by_position(count: int, other_count: int) -> Pairs:
-    return [(place, place) for place in range(min(count, other_count))]
