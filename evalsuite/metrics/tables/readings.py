@@ -159,18 +159,17 @@ def strip_answer(answer: str, format: Format) -> str:  # noqa: A002 - the word o
     """
     before, stripped = "", answer
     while stripped != before:
-        before, stripped = stripped, _strip_answer_once(stripped, format)
+        before = stripped
+        if format == "markdown":
+            # Remove fences line by line, because the names of tables may be outside of the fences. Keep tabs at the
+            # start and end of a line, because tabs separate blank cells.
+            blanks = " \r\n" if "\t" in before else None
+            stripped = cut_to_markdown(before) or (before.strip() and before.strip(blanks))
+        else:
+            piece = TAG if format == "html" else ENVIRONMENT
+            blocks = [cut for block in _find_fenced_blocks(before) if (cut := _cut_to_tags(block, piece))]
+            stripped = "\n\n".join(blocks) or _cut_to_tags(before, piece) or before.strip()
     return stripped
-
-
-def _strip_answer_once(answer: str, markup: Format) -> str:
-    if markup == "markdown":
-        # Remove fences line by line, because the names of tables may be outside of the fences. Keep tabs at the start
-        # and end of a line, because tabs separate blank cells.
-        return cut_to_markdown(answer) or (answer.strip() and answer.strip(" \r\n" if "\t" in answer else None))
-    piece = TAG if markup == "html" else ENVIRONMENT
-    blocks = [cut for block in _find_fenced_blocks(answer) if (cut := _cut_to_tags(block, piece))]
-    return "\n\n".join(blocks) or _cut_to_tags(answer, piece) or answer.strip()
 
 
 def _find_fenced_blocks(answer: str) -> Iterator[str]:

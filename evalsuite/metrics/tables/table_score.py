@@ -14,7 +14,7 @@ from typing import Any, Literal
 from evalsuite.core.errors import ScoringError, shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
 from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, CellVerdict, compare_cells, strip_cell_markup
-from evalsuite.metrics.tables.content import ContentComparison, TablePair, ValueGrid, compare_content
+from evalsuite.metrics.tables.content import ContentComparison, TablePair, compare_content
 from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, list_form_facts
 from evalsuite.metrics.tables.grid import Format
 from evalsuite.metrics.tables.plain_data import convert_to_markup
@@ -47,31 +47,25 @@ class TableMatch:
         """Statements about the reference's layout and markup, checked on the prediction."""
         return list_form_facts(self.predicted, self.wanted, self.content)
 
-    @property
-    def form(self) -> float:
-        """The share of fulfilled `facts`, halved for broken markup."""
-        return self._compute_fulfilled_share(self.facts)
+    def compute_form(self, *, is_printed: bool) -> float:
+        """Compute the share of fulfilled `facts`, halved for broken markup.
 
-    @property
-    def printed_form(self) -> float:
-        """`form` without the facts in `OF_MARKUP`, which some markup cannot express or which are not printed."""
-        return self._compute_fulfilled_share([fact for fact in self.facts if fact.name not in OF_MARKUP])
-
-    def _compute_fulfilled_share(self, facts: Sequence[FormFact]) -> float:
-        share = sum(fact.fulfilled for fact in facts) / len(facts)
-        return share * INCOMPLETE if self._is_broken else share
-
-    @cached_property
-    def _is_broken(self) -> bool:
-        """Whether the markup is so broken that the table disappears, or values appear under the wrong heads."""
+        Args:
+            is_printed: whether to leave out the facts in `OF_MARKUP`, which some markup cannot express or which are not
+                printed.
+        """
+        fulfilled = [fact.fulfilled for fact in self.facts if not (is_printed and fact.name in OF_MARKUP)]
+        share = sum(fulfilled) / len(fulfilled)
+        # Markup is broken if the table disappears, or if values appear under the wrong heads.
         unbroken = {"well_formed", "compiles"} if self.predicted.markup == "latex" else {"well_formed"}
-        return any(fact.name in unbroken and not fact.fulfilled for fact in self.facts)
+        is_broken = any(fact.name in unbroken and not fact.fulfilled for fact in self.facts)
+        return share * INCOMPLETE if is_broken else share
 
     @property
     def value(self) -> float:
         """The table score, in [0, 1]."""
         content = self.content.overlap.f1
-        return content * (3 * content + self.printed_form) / 4
+        return content * (3 * content + self.compute_form(is_printed=True)) / 4
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,7 +186,7 @@ def table_score(
         f"table_score|version:{VERSION}|reader:{match.predicted.markup}|reference:{match.format}|cells:value+signs+lcs"
         f"|order:{order}|value:content*(3*content+printed_form)/4"
     )
-    return TableScore(match.value, overlap.f1, match.form, parts, facts, signature, match)
+    return TableScore(match.value, overlap.f1, match.compute_form(is_printed=False), parts, facts, signature, match)
 
 
 def table_scores(
@@ -246,7 +240,6 @@ def match_tables(
     else:
         markup = parse_format(format)
     prediction, reference = convert_to_markup(prediction, markup), convert_to_markup(reference, markup)
-    order = {"row_order": row_order, "column_order": column_order}
     wanted = read_reference_tables(reference, markup) if len(reference) <= LONGEST_TEXT else None
     if wanted is None or wanted.size > MOST_CELLS:
         size = f"{len(reference):,} characters" if wanted is None else f"{wanted.size:,} cells"
@@ -271,7 +264,7 @@ def match_tables(
             readings.append(read_reference_tables(strip_answer(prediction, markup), markup))
     matches = list[TableMatch]()
     for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]:
-        content = compare_content(reading.tables, wanted.tables, **order)
+        content = compare_content(reading.tables, wanted.tables, row_order=row_order, column_order=column_order)
         found = (content, content.compare_regardless_of_order())
         matches += (TableMatch(reading, wanted, comparison, markup) for comparison in found if comparison)
     return max(matches, key=attrgetter("value"))
@@ -326,12 +319,30 @@ class ComparedCell:
 def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
     columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
     rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
-    names = [_find_line_name(pair, rows[0], column) for column in columns] if rows else []
+
+    def get_texts(row: LinePlaces, column: LinePlaces) -> list[str | None]:
+        """Return the predicted and the wanted text, each None if that side lacks the row or the column."""
+        sides = zip((pair.left, pair.right), row, column, strict=True)
+        return [None if place is None or beside is None else side.texts[place][beside] for side, place, beside in sides]
+
+    def find_name(row: LinePlaces, column: LinePlaces) -> str:
+        """Return the wanted text or else the predicted text, without markup."""
+        predicted, wanted = get_texts(row, column)
+        return strip_cell_markup(predicted or "" if wanted is None else wanted)
+
+    def compare(row: LinePlaces, column: LinePlaces, row_name: str, column_name: str) -> ComparedCell:
+        texts = get_texts(row, column)
+        predicted, wanted = (text or "" for text in texts)
+        verdict = compare_cells(predicted, wanted)
+        state: CellState = "equal" if verdict in EQUAL else "differs"
+        if None in texts:
+            state = "missing" if texts[0] is None else "surplus"
+        stripped = strip_cell_markup(predicted), strip_cell_markup(wanted)
+        return ComparedCell(state, verdict, *stripped, row_name, column_name)
+
+    names = [find_name(rows[0], column) for column in columns] if rows else []
     return [
-        [
-            _compare_cell(pair, row, column, _find_line_name(pair, row, columns[0]), name)
-            for column, name in zip(columns, names, strict=True)
-        ]
+        [compare(row, column, find_name(row, columns[0]), name) for column, name in zip(columns, names, strict=True)]
         for row in rows
     ]
 
@@ -350,32 +361,6 @@ def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, wanted_height: i
             surplus.difference_update(range(start, here))
         yield here, there
     yield from ((place, None) for place in sorted(surplus))
-
-
-def _compare_cell(
-    pair: TablePair, row: LinePlaces, column: LinePlaces, row_name: str, column_name: str
-) -> ComparedCell:
-    predicted, wanted = _get_cell_text(pair.left, row[0], column[0]), _get_cell_text(pair.right, row[1], column[1])
-    verdict = compare_cells(predicted or "", wanted or "")
-    if predicted is None:
-        state: CellState = "missing"
-    elif wanted is None:
-        state = "surplus"
-    else:
-        state = "equal" if verdict in EQUAL else "differs"
-    return ComparedCell(
-        state, verdict, strip_cell_markup(predicted or ""), strip_cell_markup(wanted or ""), row_name, column_name
-    )
-
-
-def _get_cell_text(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
-    return None if row is None or column is None else grid.texts[row][column]
-
-
-def _find_line_name(pair: TablePair, row: LinePlaces, column: LinePlaces) -> str:
-    """Return the wanted text at a position, or else the predicted text, without markup."""
-    wanted = _get_cell_text(pair.right, row[1], column[1])
-    return strip_cell_markup(_get_cell_text(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
 
 
 def _format_cell(cell: ComparedCell, *, colour: bool) -> str:
