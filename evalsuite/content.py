@@ -28,17 +28,15 @@ def image(source: Source, *, detail: str = "auto") -> MessagePart:
         DatasetError: the file cannot be read.
         SettingsError: the data are not a picture of a known kind.
     """
-    return {"type": "image_url", "image_url": {"url": _make_picture_url(source), "detail": detail}}
-
-
-def _make_picture_url(source: Source) -> str:
     if isinstance(source, str) and source.startswith(("http://", "https://", "data:")):
-        return source
-    content = _read_source_bytes(source)
-    kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
-    if kind is None:
-        raise SettingsError(f"image({_describe_source(source)}): not a PNG, JPEG, GIF or WebP picture")
-    return _make_data_url(kind, content)
+        url = source
+    else:
+        content = _read_source_bytes(source)
+        kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
+        if kind is None:
+            raise SettingsError(f"image({_describe_source(source)}): not a PNG, JPEG, GIF or WebP picture")
+        url = _make_data_url(kind, content)
+    return {"type": "image_url", "image_url": {"url": url, "detail": detail}}
 
 
 def audio(source: Source, *, format: str | None = None) -> MessagePart:  # noqa: A002 - the API's own word

@@ -53,7 +53,10 @@ def numeric_match(prediction: object, target: object) -> float:
     predicted, wanted = parse_number(prediction), parse_number(target)
     if predicted is None or wanted is None:
         return 0.0
-    return float(_are_units_equal(predicted.unit, wanted.unit) and _are_numbers_equal(predicted.value, wanted.value))
+    units = {predicted.unit, wanted.unit}
+    if len(units) > 1 and ("" not in units or predicted.unit == "%"):
+        return 0.0
+    return float(_are_numbers_equal(predicted.value, wanted.value))
 
 
 def parse_number(written: object) -> Number | None:
@@ -86,12 +89,6 @@ def _read_matched_number(match: re.Match[str]) -> Number | None:
     except InvalidOperation:  # The text is a number, but its exponent has too many digits.
         return None
     return Number(value, unit)
-
-
-def _are_units_equal(predicted: str, wanted: str) -> bool:
-    if "%" in (predicted, wanted):
-        return wanted == "%" and predicted in ("", "%")
-    return predicted == wanted or "" in (predicted, wanted)
 
 
 def _are_numbers_equal(one: Decimal, other: Decimal) -> bool:

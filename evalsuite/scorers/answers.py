@@ -134,7 +134,13 @@ class OneOf:
         facts = {"label": label or "", "target_label": ""}
         scores = {"labelled": Score(float(label is not None), facts=facts)}
         if sample.target is not None:
-            facts["target_label"] = target = self._find_target_label(sample)
+            target = self._find_equal_label(str(sample.target))
+            if target is None:
+                raise ScoringError(
+                    f"one_of: the target {sample.target!r} of sample {sample.id!r} is not one of the labels "
+                    f"{', '.join(self.labels)}"
+                )
+            facts["target_label"] = target
             scores["accuracy"] = Score(float(label == target))
         return scores
 
@@ -159,15 +165,6 @@ class OneOf:
             label for label in self.labels if same_text(text, label)
         ]
         return equal[0] if len(equal) == 1 else None
-
-    def _find_target_label(self, sample: Sample) -> str:
-        target = self._find_equal_label(str(sample.target))
-        if target is None:
-            raise ScoringError(
-                f"one_of: the target {sample.target!r} of sample {sample.id!r} is not one of the labels "
-                f"{', '.join(self.labels)}"
-            )
-        return target
 
 
 def one_of(labels: Iterable[str]) -> OneOf:

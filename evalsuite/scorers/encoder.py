@@ -42,28 +42,31 @@ class Encoder:
 
     def encode_texts(self, texts: Sequence[str]) -> list[list[float]]:
         """Encode each text, in order, as a vector of 384 numbers with length one."""
-        return [self._compute_text_vector(self._tokenizer.encode(text).ids) for text in texts]
-
-    def _compute_text_vector(self, token_ids: Sequence[int]) -> list[float]:
         import numpy as np
 
         words, places, kinds = (
             self._weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
         )
-        embedded = words[list(token_ids)] + places[: len(token_ids)] + kinds[0]
-        states = self._apply_layer_norm(embedded, "embeddings.LayerNorm")
-        for number in range(LAYERS):
-            states = self._apply_encoder_layer(states, f"encoder.layer.{number}.")
-        mean = states.mean(axis=0)
-        vector: list[float] = (mean / np.linalg.norm(mean)).tolist()
-        return vector
+        vectors: list[list[float]] = []
+        for text in texts:
+            token_ids = self._tokenizer.encode(text).ids
+            embedded = words[token_ids] + places[: len(token_ids)] + kinds[0]
+            states = self._apply_layer_norm(embedded, "embeddings.LayerNorm")
+            for number in range(LAYERS):
+                states = self._apply_encoder_layer(states, f"encoder.layer.{number}.")
+            mean = states.mean(axis=0)
+            vectors.append((mean / np.linalg.norm(mean)).tolist())
+        return vectors
 
     def _apply_encoder_layer(self, states: Array, layer: str) -> Array:
+        from scipy.special import erf
+
         mixed = self._apply_attention(states, layer + "attention.self.")
         attended = self._apply_linear(mixed, layer + "attention.output.dense")
         states = self._apply_layer_norm(states + attended, layer + "attention.output.LayerNorm")
-        inner = _compute_gelu(self._apply_linear(states, layer + "intermediate.dense"))
-        outer = self._apply_linear(inner, layer + "output.dense")
+        inner: Any = self._apply_linear(states, layer + "intermediate.dense")
+        gelu = inner * 0.5 * (1.0 + erf(inner / math.sqrt(2.0)))
+        outer = self._apply_linear(gelu, layer + "output.dense")
         return self._apply_layer_norm(states + outer, layer + "output.LayerNorm")
 
     def _apply_attention(self, states: Array, layer: str) -> Array:
@@ -89,13 +92,6 @@ class Encoder:
         deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
         scaled: Array = np.asarray(centred / deviation, np.float32)
         return scaled * self._weights[f"{layer}.weight"] + self._weights[f"{layer}.bias"]
-
-
-def _compute_gelu(values: Array) -> Array:
-    from scipy.special import erf
-
-    result: Any = values * 0.5 * (1.0 + erf(values / math.sqrt(2.0)))
-    return result  # type: ignore[no-any-return] # scipy's ufuncs are not typed by their input
 
 
 @cache

@@ -9,7 +9,7 @@ the argument may be missing.
 import difflib
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -188,7 +188,15 @@ class Calls:
     repeats: bool = True
 
     def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
-        expected = list(self._read_expected_calls(sample))
+        wanted_calls = self.expected(sample) if callable(self.expected) else self.expected
+        if wanted_calls is None:
+            wanted_calls = sample.metadata.get("calls")
+        if wanted_calls is None:
+            raise ScoringError(
+                f"tool_calls(...): nothing says which calls sample {sample.id!r} should make; give it "
+                "metadata={'calls': [...]}, or give tool_calls(expected=...); an empty list expects none"
+            )
+        expected = list(map(read_call, wanted_calls))
         named = {wanted.tool for wanted in expected}
         made = tool_uses(transcript, controls=named)
         if not self.repeats:
@@ -203,17 +211,6 @@ class Calls:
             "calls_precision": Score(paired / len(made) if made else float(not expected)),
             "calls_recall": Score(paired / len(expected) if expected else float(not made)),
         }
-
-    def _read_expected_calls(self, sample: Sample) -> Iterator[ToolUse]:
-        wanted = self.expected(sample) if callable(self.expected) else self.expected
-        if wanted is None:
-            wanted = sample.metadata.get("calls")
-        if wanted is None:
-            raise ScoringError(
-                f"tool_calls(...): nothing says which calls sample {sample.id!r} should make; give it "
-                "metadata={'calls': [...]}, or give tool_calls(expected=...); an empty list expects none"
-            )
-        return map(read_call, wanted)
 
 
 def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:

@@ -247,14 +247,8 @@ class AnswerProcess:
         kinds = {name: self.names.get(name) for name in names}
         classes = {name: kind for name, kind in kinds.items() if isinstance(kind, type)}
         REFERRED.update(kind for kind in classes.values() if _has_own_methods(kind))
-        _send_message(
-            token,
-            {
-                name: _list_class_and_base_names(kind)
-                for name, kind in classes.items()
-                if issubclass(kind, BaseException)
-            },
-        )
+        errors = {name: kind for name, kind in classes.items() if issubclass(kind, BaseException)}
+        _send_message(token, {name: _list_class_and_base_names(kind) for name, kind in errors.items()})
 
     def perform_request(self, token: str, request: str) -> None:
         """Execute a request of the tests; send the result and the possibly changed arguments, or the exception."""
@@ -272,13 +266,8 @@ class AnswerProcess:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the answer may raise anything
             parts = [list(error.args), vars(error)]
             kind, text = type(error), str(error)[:500]
-            message = [
-                "raised",
-                _list_class_and_base_names(kind),
-                encode_value(parts, self._make_reference),
-                text,
-                kind.__module__,
-            ]
+            bases, encoded = _list_class_and_base_names(kind), encode_value(parts, self._make_reference)
+            message = ["raised", bases, encoded, text, kind.__module__]
         _send_message(token, message)
 
     def _find_object(self, reference: Any) -> Any:

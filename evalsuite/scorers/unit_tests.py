@@ -39,6 +39,8 @@ ANSWER_PROCESS_NAMES = frozenset({
     "seed", "warnings", "warns", "logging", "assertLogs", "assertWarns", "vars", "pickle",
 })  # fmt: skip
 NO_PROGRAM = "the answer contains no program"
+CAUSES = {NO_PROGRAM: "missing", "stopped after": "timed out", "AssertionError": "wrong", "for input": "wrong"}
+"""Starts of the descriptions of failures, with the fact `program` of these failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,8 @@ class PassesTests(SandboxUser):
         if code.strip():
             describe_failure = self._describe_failed_pair if tests.pairs else self._describe_failed_check
             failure = await describe_failure(code, tests)
-        facts = {"program": _classify_failure(failure) if failure else "passed", "form": form}
+        cause = next((cause for start, cause in CAUSES.items() if failure.startswith(start)), "failed")
+        facts = {"program": cause if failure else "passed", "form": form}
         return {"passes_tests": Score(float(not failure), failure or "passes all its tests", facts=facts)}
 
     async def _describe_failed_check(self, code: str, tests: UnitTests) -> str:
@@ -266,17 +269,14 @@ def build_program(answer: str, tests: UnitTests) -> tuple[str, str]:
         rf"^(?:async )?def {re.escape(tests.entry_point)}\b", code, re.MULTILINE
     )
     # Do not add a line end, because a completion may continue the prompt in the middle of a function.
-    return _move_future_imports_to_start(f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"), form
-
-
-def _move_future_imports_to_start(code: str) -> str:
-    lines = code.splitlines(keepends=True)
-    futures = [
-        node for node in _parse_module(code).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    ]
+    program = f"{tests.before}{code}" if continues else f"{tests.before}\n{code}"
+    # Move imports from `__future__` to the start, where Python requires them.
+    lines = program.splitlines(keepends=True)
+    imports = [node for node in _parse_module(program).body if isinstance(node, ast.ImportFrom)]
+    futures = [node for node in imports if node.module == "__future__"]
     for node in futures:
         lines[node.lineno - 1 : node.end_lineno] = ["\n"] * ((node.end_lineno or 0) - node.lineno + 1)
-    return "".join(f"{ast.unparse(node)}\n" for node in futures) + "".join(lines)
+    return "".join(f"{ast.unparse(node)}\n" for node in futures) + "".join(lines), form
 
 
 def _join_lines(value: Any) -> str:
@@ -289,11 +289,3 @@ def _split_and_strip_lines(text: str) -> list[str]:
 
 def _get_last_error_line(execution: Execution) -> str:
     return (execution.error or "the program ended before its test").splitlines()[-1][:200]
-
-
-def _classify_failure(failure: str) -> str:
-    if failure.startswith("stopped after"):
-        return "timed out"
-    if failure == NO_PROGRAM:
-        return "missing"
-    return "wrong" if failure.startswith(("AssertionError", "for input")) else "failed"
