@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import itertools
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -318,23 +317,17 @@ def count_lines(file: Path) -> int:
 
 
 def import_records(journal: Journal, file: Path) -> None:
-    """Copy a file's records into a journal."""
-    with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-        journal.store_records(_parse_record_lines(lines))
-
-
-def _parse_record_lines(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the case, the digest of the fingerprints, and the text of each line that is a record."""
+    """Copy a file's records into a journal; skip truncated and damaged lines, whose cases run again."""
     from evalsuite.journal.planned import digest_fingerprints
 
-    for line in lines:
-        try:
-            record = json.loads(line)
-            case, same = str(record["case"]), digest_fingerprints(record.get("fingerprints") or {})
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # Skip truncated and damaged lines; the cases of these lines run again.
-            continue
-        yield case, same, line.rstrip("\n")
+    def parse_lines() -> Iterator[tuple[str, str, str]]:
+        for line in lines:
+            with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                record = json.loads(line)
+                yield str(record["case"]), digest_fingerprints(record.get("fingerprints") or {}), line.rstrip("\n")
+
+    with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+        journal.store_records(parse_lines())
 
 
 ARTEFACTS = "artefacts"
@@ -358,20 +351,18 @@ def _list_artefacts(record: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     """Yield a file name and the content for each file that the programs of a case made."""
     case = re.sub(r"[^A-Za-z0-9_-]+", "-", record["sample"])[:60] + f"-{digest(record['case'])[:6]}"
     for number, event in enumerate((record.get("transcript") or {}).get("events") or (), 1):
+        made: list[tuple[str, bytes]] = []
         if event.get("kind") == "program":
-            for name, content in _list_files_of_program(event):
-                # Replace special characters, because an untrusted record's name must not lead out of the folder.
-                plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
-                if plain.endswith(KINDS):
-                    yield f"{case}-{number}-{plain}", content
-
-
-def _list_files_of_program(event: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    for figure in event.get("figures") or ():
-        try:
-            yield str(figure["name"]), base64.b64decode(figure["png"], validate=True)
-        except (KeyError, TypeError, binascii.Error, ValueError):
-            continue
-    for file in event.get("files") or ():
-        if isinstance(file, dict) and isinstance(file.get("text"), str):
-            yield str(file.get("name")), file["text"].encode("utf-8", "replace")
+            for figure in event.get("figures") or ():
+                with suppress(KeyError, TypeError, ValueError):
+                    made.append((str(figure["name"]), base64.b64decode(figure["png"], validate=True)))
+            made += [
+                (str(file.get("name")), file["text"].encode("utf-8", "replace"))
+                for file in event.get("files") or ()
+                if isinstance(file, dict) and isinstance(file.get("text"), str)
+            ]
+        for name, content in made:
+            # Replace special characters, because an untrusted record's name must not lead out of the folder.
+            plain = re.sub(r"[^\w.-]+", "_", name)[-80:].encode()[-160:].decode("utf-8", "ignore")
+            if plain.endswith(KINDS):
+                yield f"{case}-{number}-{plain}", content
