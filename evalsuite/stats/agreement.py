@@ -146,20 +146,19 @@ def ac1_interval(
     number = _count_categories(pairs, categories)
     # The logarithm of 1 - AC1 is nearly normal, while AC1 itself is skewed.
     by_cluster = group_by_cluster(pairs, groups)
-    found = jackknife_interval(by_cluster, lambda some: _compute_log_disagreement(some, number), confidence=confidence)
+
+    def compute_log_disagreement(some: LabelPairs) -> float:
+        apart = sum(x != y for x, y in some)
+        by_chance = 1 - _compute_ac1_chance_agreement(some, number)
+        return math.log(apart / len(some) / by_chance) if apart else math.nan
+
+    found = jackknife_interval(by_cluster, compute_log_disagreement, confidence=confidence)
     agreement = share_interval([float(x == y) for x, y in pairs], clusters=groups, confidence=confidence)
     room = 1 - _compute_ac1_chance_agreement(pairs, number)
     low, high = (1 - (1 - bound) / room for bound in (agreement.low, agreement.high))
     if not math.isnan(found.low):
         low, high = min(low, 1 - math.exp(found.high)), max(high, 1 - math.exp(found.low))
     return Kappa(value, _clip_coefficient(low), _clip_coefficient(high), len(a))
-
-
-def _compute_log_disagreement(pairs: LabelPairs, category_count: int) -> float:
-    """Compute log(1 - AC1), the logarithm of (disagreement / disagreement by chance); nan for full agreement."""
-    apart = sum(x != y for x, y in pairs)
-    by_chance = 1 - _compute_ac1_chance_agreement(pairs, category_count)
-    return math.log(apart / len(pairs) / by_chance) if apart else math.nan
 
 
 def _count_categories(pairs: LabelPairs, categories: Sequence[Hashable] | None) -> int:
@@ -269,14 +268,17 @@ def compute_alpha_replicates(items: Sequence[Sequence[Hashable]], clusters: Labe
     observed, totals = np.zeros(len(number)), np.zeros((len(number), len(values)))
     for ratings, cluster in counted:
         np.add.at(totals[number[cluster]], [column[value] for value in ratings], 1.0)
-    distances = _compute_distances(level, values, totals.sum(axis=0))
+    # An ordinal difference is the number of ratings between two values, plus half of the ratings equal to either.
+    counts = totals.sum(axis=0)
+    scale = np.array(values, dtype=float) if level == "interval" else np.cumsum(counts) - counts / 2
+    distances = 1 - np.eye(len(values)) if level == "nominal" else (scale[:, None] - scale[None, :]) ** 2
     for ratings, cluster in counted:
         at = [column[value] for value in ratings]
         # An item's observed disagreement is the sum of its pairs' squared differences, divided by its number of ratings
         # minus 1.
         observed[number[cluster]] += distances[np.ix_(at, at)].sum() / (len(at) - 1)
-    without = _compute_alphas(observed.sum() - observed, totals.sum(axis=0) - totals, distances)
-    return float(_compute_alphas(observed.sum(), totals.sum(axis=0)[None], distances)[0]), without.tolist()
+    without = _compute_alphas(observed.sum() - observed, counts - totals, distances)
+    return float(_compute_alphas(observed.sum(), counts[None], distances)[0]), without.tolist()
 
 
 def _compute_alphas(observed: Array | float, totals: Array, distances: Array) -> Array:
@@ -287,15 +289,3 @@ def _compute_alphas(observed: Array | float, totals: Array, distances: Array) ->
     # Do not compare with 0, because subtracting a cluster's sums leaves rounding errors.
     undefined = expected <= 1e-9 * np.max(distances, initial=0.0)
     return np.where(undefined, math.nan, 1 - observed / np.where(undefined, 1.0, expected))
-
-
-def _compute_distances(level: Level, values: Sequence[Hashable], totals: Array) -> Array:
-    """Compute the squared difference of each pair of values at a level of measurement."""
-    import numpy as np
-
-    if level == "nominal":
-        return np.asarray(1 - np.eye(len(values)))
-    # The ordinal difference of two values is the number of ratings between them, plus half the number of ratings equal
-    # to either.
-    scale = np.array(values, dtype=float) if level == "interval" else np.cumsum(totals) - totals / 2
-    return np.asarray((scale[:, None] - scale[None, :]) ** 2)

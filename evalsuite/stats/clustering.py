@@ -124,25 +124,14 @@ def compute_mean_of_clusters(totals: Array, sizes: Array) -> ClusteredMean:
     if np.max(abs(residuals)) <= ROUNDING * np.max(abs(totals)):
         return ClusteredMean(mean, 0.0, count, count - 1.0)
     error = math.sqrt(math.fsum(residuals**2 / (1 - shares))) / n
-    return ClusteredMean(mean, error, count, compute_satterthwaite_freedom(shares))
-
-
-def compute_satterthwaite_freedom(shares: Array) -> float:
-    """Compute Satterthwaite's degrees of freedom of the CR2 variance of a mean.
-
-    The result is (trace M)^2 / trace(M^2), where M is the covariance of the clusters' adjusted residuals, computed as
-    if all cases were independent. For a mean, this equals 1 / (sum w_g^2 + sum over g != h of v_g v_h), where w_g is
-    the share of cluster g among all values, and v_g = w_g^2 / (1 - w_g).
-
-    Args:
-        shares: w, each cluster's share of all values, for at least two clusters; the shares sum to 1.
-    """
-    import numpy as np
-
     if np.ptp(shares) <= ROUNDING:
-        return len(shares) - 1.0
+        return ClusteredMean(mean, error, count, count - 1.0)
+    # Satterthwaite's degrees of freedom are (trace M)^2 / trace(M^2), where M is the covariance of the clusters'
+    # adjusted residuals, computed as if all cases were independent. For a mean, this equals 1 / (sum w_g^2 + sum over
+    # g != h of v_g v_h), where w_g is the share of cluster g among all values, and v_g = w_g^2 / (1 - w_g).
     adjusted = shares**2 / (1 - shares)
-    return 1 / float((shares**2).sum() + adjusted.sum() ** 2 - (adjusted**2).sum())
+    freedom = 1 / float((shares**2).sum() + adjusted.sum() ** 2 - (adjusted**2).sum())
+    return ClusteredMean(mean, error, count, freedom)
 
 
 def mean_interval(values: Values, *, clusters: Labels | None = None, confidence: float = 0.95) -> Interval:

@@ -113,15 +113,11 @@ def rank_interval(
         _transform_by_fisher(value), [_transform_by_fisher(left) for left in without], confidence=confidence
     )
     size = MORE_CLUSTERS * max(1, round(len(clusters) / len(without)))
-    with_more = [
-        compute_rank_replicates(
-            [_add_extreme_cases(x, y, size, up=up, opposite=opposite) for x, y in variables],
-            [""] * (len(clusters) + size),  # All cases form one cluster, because no replicates are needed.
-            coefficient,
-        )[0]
-        for up in (True, False)
-        for opposite in (True, False)
-    ]
+    one_cluster = [""] * (len(clusters) + size)  # All cases form one cluster, because no replicates are needed.
+    with_more = []
+    for of_x, of_y in ((max, max), (max, min), (min, min), (min, max)):
+        extended = [([*x, *[of_x(x)] * size], [*y, *[of_y(y)] * size]) for x, y in variables]
+        with_more.append(compute_rank_replicates(extended, one_cluster, coefficient)[0])
     held = [value, math.tanh(scaled.low), math.tanh(scaled.high), *with_more]
     known = [bound for bound in held if not math.isnan(bound)]
     return value, Interval(max(-1.0, min(known)), min(1.0, max(known)))
@@ -137,14 +133,6 @@ def _transform_by_fisher(coefficient: float) -> float:
     return math.atanh(max(-LARGEST_CORRELATION, min(LARGEST_CORRELATION, coefficient)))
 
 
-def _add_extreme_cases(
-    x: Sequence[float], y: Sequence[float], size: int, *, up: bool, opposite: bool
-) -> tuple[list[float], list[float]]:
-    """Add `size` cases with the largest x (smallest unless `up`) and the y of the same end (other if `opposite`)."""
-    ends = (min(y), max(y))
-    return [*x, *[max(x) if up else min(x)] * size], [*y, *[ends[up != opposite]] * size]
-
-
 CELLS_AT_ONCE = 2_000_000  # Maximum cells of all tables of counts in memory at once; each copy takes 16 MB.
 
 
@@ -158,7 +146,9 @@ def compute_coefficient_replicates(x: Values, y: Values, clusters: Labels, coeff
     np.add.at(whole, (row_of, column_of), 1.0)
     measures: dict[str, Callable[[Array], Array]] = {
         "pearson": partial(_compute_pearson, rows, columns),
-        "spearman": _compute_spearman,
+        "spearman": lambda tables: _correlate_centred(
+            tables, *(_compute_midranks(tables.sum(axis=at)) for at in (2, 1))
+        ),
         "kendall": _compute_kendall,
     }
     measure = measures[coefficient]
@@ -170,11 +160,6 @@ def compute_coefficient_replicates(x: Values, y: Values, clusters: Labels, coeff
         np.add.at(tables, (cluster_of[chosen] - first, row_of[chosen], column_of[chosen]), -1.0)
         left += measure(tables).tolist()
     return float(measure(whole[None])[0]), left
-
-
-def _compute_spearman(tables: Array) -> Array:
-    """Compute Spearman's rho from tables of counts."""
-    return _correlate_centred(tables, _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1)))
 
 
 def _compute_pearson(rows: Array, columns: Array, tables: Array) -> Array:
@@ -209,13 +194,9 @@ def _compute_kendall(tables: Array) -> Array:
     lower_left = below[:, :-1, :-1]
     lower_right = below[:, :-1, -1:] - below[:, :-1, 1:]
     difference = (tables * (lower_left - lower_right)).sum(axis=(1, 2))
-    untied_in_x, untied_in_y = (_count_untied_pairs(tables.sum(axis=axis)) for axis in (2, 1))
+    counts = tables.sum(axis=2), tables.sum(axis=1)
+    untied_in_x, untied_in_y = ((each.sum(axis=1) ** 2 - (each**2).sum(axis=1)) / 2 for each in counts)
     return _divide_by_root(difference, untied_in_x * untied_in_y)
-
-
-def _count_untied_pairs(counts: Array) -> Array:
-    """Count the pairs of cases with different values, given each value's number of cases."""
-    return np.asarray((counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1)) / 2)
 
 
 def _divide_by_root(numerators: Array, squares: Array) -> Array:

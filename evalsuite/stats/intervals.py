@@ -278,25 +278,17 @@ def _find_largest_excluded_mean(means: Array, shares: Array, target: float, cent
 
     if centre <= 0:
         return 0.0
-    bets = _compute_bets(means, shares, target)
+    # The bets are sqrt(2 target / (n v)), where v is the regularised variance of the values before the bet.
+    drawn, weight = np.cumsum(shares * means), np.cumsum(shares)
+    squares = 0.25 + np.cumsum((shares * (means - (0.5 + drawn) / (1 + weight))) ** 2)
+    variances = np.concatenate([[0.25], squares[:-1] / np.arange(2, len(means) + 1)])
+    bets = np.sqrt(2 * target / (len(means) * variances))
 
     def compute_log_wealth(mean: float) -> float:
         stakes = np.minimum(bets, MOST_AT_RISK / mean)
         return float(np.max(np.log1p(stakes * shares * (means - mean)).cumsum()))
 
     return find_by_bisection(lambda mean: compute_log_wealth(mean) >= target, 0.0, centre, BET_HALVINGS)
-
-
-def _compute_bets(means: Array, shares: Array, target: float) -> Array:
-    """Compute n bets: sqrt(2 target / (n v)), where v is the regularised variance of the values before the bet."""
-    import numpy as np
-
-    count = len(means)
-    drawn, weight = np.cumsum(shares * means), np.cumsum(shares)
-    centres = (0.5 + drawn) / (1 + weight)
-    squares = 0.25 + np.cumsum((shares * (means - centres)) ** 2)
-    variances = np.concatenate([[0.25], squares[:-1] / np.arange(2, count + 1)])
-    return np.asarray(np.sqrt(2 * target / (count * variances)))
 
 
 def unpaired_difference(

@@ -121,10 +121,16 @@ class PairedClusterSums:
         # alone would call four losses and no gain among a hundred cases significant. Between equal models, however,
         # four changes all have the same sign with a probability of 1/8.
         sign_flip_bound = min(1.0, math.ldexp(1.0, 1 - int((totals != 0).sum())))
+        # A t test cannot take into account a rare heavy loss that the sample lacks. To allow for such a loss, one
+        # cluster with the greatest possible loss is added, as the Clopper-Pearson bound adds one success.
+        size = float(sizes.mean())
+        guarded = compute_mean_of_clusters(np.append(totals, -self.scale * size), np.append(sizes, size))
+        net = math.fsum(totals) / (size * self.scale)
+        rare = _compute_rare_loss_pvalue(net, len(totals), margin / self.scale)
         return LossTest(
             n=n,
             pvalue=max(mean.pvalue_two_sided(), sign_flip_bound),
-            pvalue_no_worse=_compute_pvalue_no_worse(totals, sizes, margin, self.scale),
+            pvalue_no_worse=max(guarded.pvalue_above(-margin), rare),
             deteriorated=mean.mean < 0,
             margin=margin,
             deviation=_compute_guarded_deviation(mean, n, margin, self.scale),
@@ -277,19 +283,6 @@ def compare_paired(
 def _compute_guarded_deviation(mean: ClusteredMean, n: int, margin: float, scale: float) -> float:
     """Compute the deviation per case, raised to the minimum that `LossTest` explains."""
     return math.sqrt(max(mean.error**2 * n, margin * scale * n / mean.clusters))
-
-
-def _compute_pvalue_no_worse(totals: Array, sizes: Array, margin: float, scale: float) -> float:
-    """Compute the one-sided p-value of a drop by the margin or more, by a t test that allows for rare heavy losses.
-
-    The t test cannot take into account a rare heavy loss that the sample lacks. To allow for such a loss, one cluster
-    with the greatest possible loss is added, as the Clopper-Pearson bound adds one success. The p-value is never below
-    the p-value of `_compute_rare_loss_pvalue`.
-    """
-    size, count = float(sizes.mean()), len(totals)
-    guarded = compute_mean_of_clusters(np.append(totals, -scale * size), np.append(sizes, size))
-    net = math.fsum(totals) / (size * scale)
-    return max(guarded.pvalue_above(-margin), _compute_rare_loss_pvalue(net, count, margin / scale))
 
 
 def _compute_rare_loss_pvalue(net: float, count: int, share: float) -> float:

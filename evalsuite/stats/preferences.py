@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,8 +81,9 @@ def controlled_win_rate(
     # of length would be infinite if the longer answer always won.
     ends = np.array([[1.0, 1.0], [1.0, -1.0]])
     control = np.tanh(differences / spread) if spread else np.zeros(len(outcomes))
-    fit = _fit_logistic_regression(np.column_stack([np.ones(len(outcomes)), control]), outcomes, clusters, ends)
-    centre, reach = fit.estimate_contrast(np.array([1.0, 0.0]), confidence)
+    design = np.column_stack([np.ones(len(outcomes)), control])
+    estimate = _fit_logistic_regression(design, outcomes, clusters, ends, confidence)
+    centre, reach = estimate(np.array([1.0, 0.0]))
     return WinRate(*(1 / (1 + math.exp(-logit)) for logit in (centre, centre - reach, centre + reach)))
 
 
@@ -126,9 +127,10 @@ def bradley_terry(
         raise ValueError("ratings need comparisons that connect all players")
     # The outcomes determine only differences of strengths. The fit sets the last player's strength to zero, and all
     # strengths are centred afterwards.
-    fit = _fit_logistic_regression(design[:, :-1], outcomes, clusters, np.repeat(pairs[:, :-1], 2, axis=0))
+    balanced = np.repeat(pairs[:, :-1], 2, axis=0)
+    estimate = _fit_logistic_regression(design[:, :-1], outcomes, clusters, balanced, confidence)
     centred = np.eye(len(players)) - 1 / len(players)
-    found = (fit.estimate_contrast(contrast[:-1], confidence) for contrast in centred)
+    found = (estimate(contrast[:-1]) for contrast in centred)
     bounds = [[MEAN_RATING + POINTS * end for end in (value, value - reach, value + reach)] for value, reach in found]
     ratings = {
         name: EloRating(points, low, high, 1 + sum(other > high for _, other, _ in bounds))
@@ -137,28 +139,12 @@ def bradley_terry(
     return dict(sorted(ratings.items(), key=lambda item: -item[1].points))
 
 
-@dataclass(frozen=True, slots=True)
-class _LogisticFit:
-    """A fitted logistic regression: its coefficients, with two estimates of their covariance."""
-
-    coefficients: Array
-    robust: Array  # The cluster-robust covariance.
-    independent: Array  # The covariance if outcomes are independent.
-    freedom: int
-
-    def estimate_contrast(self, contrast: Array, confidence: float) -> tuple[float, float]:
-        """Return the estimate of a linear combination of the coefficients, and half its interval's width.
-
-        The larger of the cluster-robust and the usual standard error is used, because the robust error is too small if
-        losses are rare.
-        """
-        variance = max(float(contrast @ covariance @ contrast) for covariance in (self.robust, self.independent))
-        quantile = float(stdtrit(self.freedom, (1 + confidence) / 2))
-        return float(contrast @ self.coefficients), quantile * math.sqrt(variance)
-
-
-def _fit_logistic_regression(design: Array, outcomes: Array, clusters: Labels | None, balanced: Array) -> _LogisticFit:
+def _fit_logistic_regression(
+    design: Array, outcomes: Array, clusters: Labels | None, balanced: Array, confidence: float
+) -> Callable[[Array], tuple[float, float]]:
     """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
+
+    Return a function that estimates a linear combination of the coefficients, and half its interval's width.
 
     Args:
         balanced: rows that are added to the design matrix, each with a quarter of a win and a quarter of a loss. Each
@@ -186,4 +172,12 @@ def _fit_logistic_regression(design: Array, outcomes: Array, clusters: Labels | 
     bread = np.linalg.inv(information)
     number = len(place)
     correction = number / (number - 1) if number > 1 else 1.0
-    return _LogisticFit(coefficients, correction * bread @ (totals.T @ totals) @ bread, bread, max(number - 1, 1))
+    robust = correction * bread @ (totals.T @ totals) @ bread
+    quantile = float(stdtrit(max(number - 1, 1), (1 + confidence) / 2))
+
+    def estimate_contrast(contrast: Array) -> tuple[float, float]:
+        # Use the larger of the cluster-robust and the usual error, as the robust error is too small if losses are rare.
+        variance = max(float(contrast @ covariance @ contrast) for covariance in (robust, bread))
+        return float(contrast @ coefficients), quantile * math.sqrt(variance)
+
+    return estimate_contrast
