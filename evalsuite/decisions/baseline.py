@@ -256,11 +256,12 @@ def _compare_metric(
     """Compare one metric on the questions of both runs; if no comparison is possible, return the reason as text."""
     if subject.metric in run.benchmarks[subject.benchmark].derived:
         return _compare_derived_metric(questions, subject, run, rules)
-    sized = _find_width_and_margin(subject, run, rules, questions.list_scores_of_both_runs(subject.metric))
+    found = questions.list_scores_of_both_runs(subject.metric)
+    sized = _find_width_and_margin(subject, run, rules, [score for pair in found for each in pair for score in each])
     if isinstance(sized, str):
         return sized
     width, margin = sized
-    lost, scored = questions.count_lost_scores(subject.metric)
+    scored, lost = sum(bool(old) for old, _ in found), sum(bool(old) and not new for old, new in found)
     # A question without a score in this run may hide a loss as large as the metric's whole range.
     if lost * width > margin * scored:
         return (

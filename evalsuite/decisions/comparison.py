@@ -73,18 +73,10 @@ class SharedQuestions:
                 found.append(ScorePair(self.after[question][0], before, after))
         return found
 
-    def count_lost_scores(self, metric: str) -> tuple[int, int]:
-        """Count the questions that only the baseline scored, and all questions that the baseline scored."""
-        scored = [question for question in self.shared if compute_mean_score(self.before[question], metric) is not None]
-        return sum(compute_mean_score(self.after[question], metric) is None for question in scored), len(scored)
-
-    def list_scores_of_both_runs(self, metric: str) -> list[float]:
-        return [
-            score
-            for question in self.shared
-            for run in (self.before, self.after)
-            for score in list_scores_of_question(run[question], metric)
-        ]
+    def list_scores_of_both_runs(self, metric: str) -> list[tuple[list[float], list[float]]]:
+        """List each shared question's scores in the baseline and in this run, each one per epoch."""
+        rows = [(self.before[question], self.after[question]) for question in self.shared]
+        return [(list_scores_of_question(old, metric), list_scores_of_question(new, metric)) for old, new in rows]
 
     def compute_replicates(self, compute: Compute) -> list[tuple[float, float]]:
         """Compute a metric's jackknife replicates in both runs; each leaves out one of up to `MOST_GROUPS` groups."""
@@ -251,10 +243,11 @@ class BaselineComparison:
         stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [
             f"{subject} is undecided against {self.name}: {one.candidate:.4g} after {one.baseline:.4g}; "
-            f"{one.n} cases could have shown {_describe_detectable_loss(one)}"
+            f"{one.n} cases could have shown {loss} (power 80%)"
             for subject, one, verdict in self.found
             if verdict == "undecided"
             for shortage in [self._describe_shortage(one)]
+            for loss in [f"a loss of {one.detectable:.3f} or more" if one.detectable < math.inf else "no loss at all"]
             if not shortage or not (enough or any(name == str(subject) and shortage in text for name, text in stated))
         ]
 
@@ -302,11 +295,6 @@ def _is_gate_about(gate: Gate, subject: str) -> bool:
     benchmark, _, cases = place.partition("[")
     is_about = gate.metric == "*" or (cases.removesuffix("]") == gate.selection and gate.metric == metric)
     return gate.covers_benchmark(benchmark) and is_about
-
-
-def _describe_detectable_loss(compared: stats.NonInferiority) -> str:
-    loss = f"a loss of {compared.detectable:.3f} or more" if math.isfinite(compared.detectable) else "no loss at all"
-    return f"{loss} (power 80%)"
 
 
 def list_compared_metrics(

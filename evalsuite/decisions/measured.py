@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any
@@ -189,22 +189,17 @@ class _RecordingScores(dict[str, float]):
 
 def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Compute the share of scored cases that passed, or the share of samples that passed in enough epochs."""
-    if any("at_least" in row.facts for row in cases):
-        return Tally(tuple(_merge_epochs_of_repeated_samples(cases))).estimate(PASS_RATE, confidence)
-    ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
-    return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
-
-
-def _merge_epochs_of_repeated_samples(cases: Tally) -> Iterator[Row]:
-    """Yield each case with its pass rate; for samples that need several passed epochs, yield one case per sample."""
     repeated = group_repeated_samples(cases)
-    for row in cases:
-        if row.sample not in repeated and (score := get_score(row, PASS_RATE)) is not None:
-            yield row.with_scores({PASS_RATE: score})
+    if not repeated:
+        ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
+        return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
+    alone = ((row, get_score(row, PASS_RATE)) for row in cases if row.sample not in repeated)
+    counted = [row.with_scores({PASS_RATE: score}) for row, score in alone if score is not None]
     for rows in repeated.values():
         held = has_sample_passed(rows)
         if held is not None:
-            yield replace(rows[0], outcome="passed", scores={PASS_RATE: float(held)})
+            counted.append(replace(rows[0], outcome="passed", scores={PASS_RATE: float(held)}))
+    return Tally(tuple(counted)).estimate(PASS_RATE, confidence)
 
 
 def group_repeated_samples(cases: Tally) -> dict[str, list[Row]]:

@@ -147,7 +147,9 @@ def _compute_detectable_loss(
     if subject.metric in baseline.benchmarks[subject.benchmark].derived:
         return _compute_detectable_loss_of_derived_metric(subject, planned, baseline, earlier, target_loss)
     tally = select_cases(baseline.benchmarks[subject.benchmark].tally, subject.tag, subject.value)
-    scored = _list_scored_questions(tally, subject.metric)
+    groups = comparison.group_by_question(tally).values()
+    found = ((rows[0], comparison.list_scores_of_question(rows, subject.metric)) for rows in groups)
+    scored = [(row, scores) for row, scores in found if scores]
     bounds = comparison.find_range(baseline, subject, (score for _, scores in scored for score in scores))
     if len(scored) < 2 or bounds is None:
         return None
@@ -161,24 +163,12 @@ def _compute_detectable_loss(
     pairs = pairs if len(pairs) > 1 else []  # One pair does not have a variance.
     variance, source = _estimate_variance(scored, pairs, width)
     epochs = [ScorePair(row, scores[0], scores[1]) for row, scores in scored if len(scores) > 1]
-    drawn = _simulate_comparison(pairs or epochs, loss, width, questions)
+    drawn = None
+    if (repeated := pairs or epochs) and 0 < loss < width:
+        first, second, clusters = comparison.split_score_pairs(repeated)
+        compared = stats.compare_paired(first, second, margin=loss, clusters=clusters, scale=width)
+        drawn = compared.calibrate(cases=questions)
     return DetectableLoss(subject, questions, before, planned.epochs, loss, variance, source, before > 1, drawn)
-
-
-def _list_scored_questions(tally: Tally, metric: str) -> list[tuple[Row, list[float]]]:
-    groups = comparison.group_by_question(tally).values()
-    questions = [(rows[0], comparison.list_scores_of_question(rows, metric)) for rows in groups]
-    return [(row, scores) for row, scores in questions if scores]
-
-
-def _simulate_comparison(
-    pairs: Sequence[ScorePair], loss: float, width: float, questions: int
-) -> stats.Calibration | None:
-    """Simulate how often a comparison of the planned size fails an equally good model, and a model with this loss."""
-    if not pairs or not 0 < loss < width:
-        return None
-    before, after, clusters = comparison.split_score_pairs(pairs)
-    return stats.compare_paired(before, after, margin=loss, clusters=clusters, scale=width).calibrate(cases=questions)
 
 
 def _compute_detectable_loss_of_derived_metric(

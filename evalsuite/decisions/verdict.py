@@ -229,11 +229,7 @@ def _collect_verdict_facts(run: Run, baselines: Sequence[Run], all_gates: Sequen
     """Decide the gates that the run can decide, and compare the run with its baselines; do neither for a shard."""
     settings, early = run.info.get("settings", {}), run.info.get("early")
     narrowed = {} if settings.get("partial") else _describe_partial_selection(run)
-    gates = [
-        gate
-        for gate in all_gates
-        if gate.benchmark in narrowed or _has_cases(gate, run) or not _is_uncollected(gate, run)
-    ]
+    gates = [gate for gate in all_gates if gate.benchmark in narrowed or not _is_uncollected(gate, run)]
     if settings.get("shard"):
         # The gates of a shard are decided after all shards have been merged.
         return _VerdictFacts(run, gates, (), ())
@@ -287,17 +283,13 @@ def _add_selection_note(decision: GateDecision, run: Run, narrowed: Mapping[str,
     cases = run.benchmarks[name].tally if name in run.benchmarks else Tally()
     if unknown := explain_unknown_amount(gate.metric, select_cases(cases, gate.tag, gate.value)):
         return replace(decision, verdict="no data", estimate=None, reason=unknown)
-    held = run.info.get("quarantined", {}).get(name, 0)
-    quarantined = f"{write_count(held, 'case')} in quarantine" if held else ""
-    notes = (_describe_sample_limit(run, name), quarantined, decision.reason)
-    return replace(decision, reason="; ".join(filter(None, notes)))
-
-
-def _describe_sample_limit(run: Run, benchmark: str) -> str:
-    entry, settings = run.info.get("collected", {}).get(benchmark), run.info.get("settings", {})
-    if not entry or entry["of"] is None or entry["samples"] >= entry["of"]:
-        return ""
-    return f"{entry['samples']} of {write_count(entry['of'], 'sample')}, drawn by seed {settings.get('seed', 0)}"
+    notes, collected = [], run.info.get("collected", {}).get(name)
+    if collected and collected["of"] is not None and collected["samples"] < collected["of"]:
+        drawn = f"{collected['samples']} of {write_count(collected['of'], 'sample')}"
+        notes.append(f"{drawn}, drawn by seed {run.info.get('settings', {}).get('seed', 0)}")
+    if held := run.info.get("quarantined", {}).get(name, 0):
+        notes.append(f"{write_count(held, 'case')} in quarantine")
+    return replace(decision, reason="; ".join(filter(None, [*notes, decision.reason])))
 
 
 def _choose_status(findings: _VerdictFacts) -> tuple[Status, str, tuple[str, ...]]:
@@ -338,6 +330,9 @@ def _is_uncollected(gate: Gate, run: Run) -> bool:
 
     Return False for a benchmark that no file declares, because its name may be misspelt or outdated.
     """
+    for name, bench in run.benchmarks.items():
+        if gate.covers_benchmark(name) and len(select_cases(bench.tally, gate.tag, gate.value)):
+            return False
     elsewhere = run.info.get("elsewhere")
     if gate.benchmark in (elsewhere or ()):
         return True
@@ -345,34 +340,24 @@ def _is_uncollected(gate: Gate, run: Run) -> bool:
     return bool(run.info.get("narrowed")) and is_here
 
 
-def _has_cases(gate: Gate, run: Run) -> bool:
-    return any(
-        gate.covers_benchmark(name) and len(select_cases(bench.tally, gate.tag, gate.value))
-        for name, bench in run.benchmarks.items()
-    )
-
-
 def _decide_run_gates(run: Run, gates: Sequence[Gate]) -> list[GateDecision]:
     settings = run.info.get("settings", {})
     share, early_end = settings.get("max_error_share", 0.01), _can_end_early(settings)
     measured, decisions = {name: MeasuredBenchmark.from_run(run, name) for name in run.benchmarks}, []
+    with_judge = dict(measured)
+    if any(gate.benchmark == JUDGE for gate in gates) and JUDGE not in measured:
+        # Gates on the run's judges concern all cases that people labelled.
+        labelled = Tally.of(row for row in run.all_rows() if list_labelled_scores(Tally((row,))))
+        with_judge |= {JUDGE: MeasuredBenchmark(labelled, JUDGE_METRICS)} if len(labelled) else {}
     for gate in gates:
         last = gate
         if early_end and gate.confidence is not None:
             # Raise the confidence of the final check if early checks were possible, because the checks share one error
             # probability.
             last = replace(gate, confidence=early_stops.compute_final_confidence(gate.confidence))
-        decided = decide_gates([last], {**_select_labelled_cases(run, gate), **measured}, share)
+        decided = decide_gates([last], with_judge if gate.benchmark == JUDGE else measured, share)
         decisions += [replace(decision, gate=gate) for decision in decided]
     return early_stops.prefer_early_decisions(run.info.get("early"), decisions)
-
-
-def _select_labelled_cases(run: Run, gate: Gate) -> dict[str, MeasuredBenchmark]:
-    """Find the labelled cases for a gate on the run's judges; a benchmark with the name `judge` takes precedence."""
-    if gate.benchmark != JUDGE:
-        return {}
-    rows = Tally.of(row for row in run.all_rows() if list_labelled_scores(Tally((row,))))
-    return {JUDGE: MeasuredBenchmark(rows, JUDGE_METRICS)} if len(rows) else {}
 
 
 def estimate_metric(run: Run, name: str, metric: str | None, cases: Tally | None = None) -> Estimate | None:
