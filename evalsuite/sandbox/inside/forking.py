@@ -28,6 +28,7 @@ import math
 import os
 import resource
 import select
+import selectors
 import signal
 import socket
 import sys
@@ -71,10 +72,9 @@ class ForkingInterpreter:
             sys.exit(str(error))
         self._import_modules(setup["preload"])
         self.programs: dict[int, ForkedProgram] = {}
-        self.by_descriptor: dict[int, ForkedProgram] = {}
-        self.poll = select.poll()
+        self.selector = selectors.PollSelector()
         # Register the control socket first, so that the host's orders are handled before events of programs.
-        self.poll.register(control, select.POLLIN)
+        self.selector.register(control, selectors.EVENT_READ)
 
     def _import_modules(self, modules: list[str]) -> None:
         # Do not import from the current folder, because a module in it may have the same name as one that a package
@@ -101,14 +101,13 @@ class ForkingInterpreter:
         while True:
             deadlines = [forked.deadline for forked in self.programs.values() if forked.is_running]
             seconds = min(CHECK_SECONDS, min(deadlines, default=0.0) - time.monotonic())
-            for descriptor, _ in self.poll.poll(max(1, math.ceil(1000 * seconds)) if deadlines else None):
-                if descriptor == self.control.fileno():
+            for event, _ in self.selector.select(max(0.001, seconds) if deadlines else None):
+                if event.data is None:
                     self._receive_and_execute_order()
                     # Poll again, because the order may have closed some of these descriptors and opened others with
                     # the same numbers.
                     break
-                if (forked := self.by_descriptor.get(descriptor)) is not None:
-                    self._read_statuses_or_reap(forked, descriptor)
+                self._read_statuses_or_reap(event.data, event.fd)
             self._kill_programs_over_limits()
 
     def _receive_and_execute_order(self) -> None:
@@ -119,7 +118,12 @@ class ForkingInterpreter:
             os._exit(0)
         order = json.loads(packet)
         if order["op"] == "start":
-            self._start_program(order, descriptors)
+            try:
+                self._fork_program(order, *descriptors).start_clock(order["timeout"])
+            except OSError as error:  # The machine has too many open descriptors, processes or namespaces now.
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                self._send_report(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
             return
         if order["op"] == "load":
             self._import_modules(order["modules"])
@@ -135,16 +139,6 @@ class ForkingInterpreter:
             forked.start_clock(order["timeout"])
             forked.resume()
 
-    def _start_program(self, order: dict[str, Any], descriptors: list[int]) -> None:
-        try:
-            forked = self._fork_program(order, *descriptors)
-        except OSError as error:  # The machine has too many open descriptors, processes or namespaces at the moment.
-            for descriptor in descriptors:
-                os.close(descriptor)
-            self._send_report(key=order["key"], ending=f"refused {error}", seconds=0.0, alive=False)
-            return
-        forked.start_clock(order["timeout"])
-
     def _fork_program(self, order: dict[str, Any], payload: int, out: int, err: int, files: int) -> ForkedProgram:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -153,7 +147,10 @@ class ForkingInterpreter:
                 pid = self._fork_child(wanted, order["key"])
             except OSError:
                 # Try again after collecting killed programs, because they may still hold descriptors or processes.
-                self._reap_killed_programs()
+                end = time.monotonic() + DYING_SECONDS
+                for killed in [forked for forked in self.programs.values() if forked.killed]:
+                    if killed.wait_for_death(end - time.monotonic()):
+                        self._read_statuses_or_reap(killed, killed.pidfd)
                 pid = self._fork_child(wanted, order["key"])
         for descriptor in (payload, err, files):
             os.close(descriptor)
@@ -161,15 +158,8 @@ class ForkingInterpreter:
         forked = ForkedProgram(self.isolation, order["key"], pid, os.pidfd_open(pid), ours, out, order["once"])
         self.programs[forked.key] = forked
         for descriptor in (forked.pidfd, ours.fileno()):
-            self.by_descriptor[descriptor] = forked
-            self.poll.register(descriptor, select.POLLIN)
+            self.selector.register(descriptor, selectors.EVENT_READ, forked)
         return forked
-
-    def _reap_killed_programs(self) -> None:
-        end = time.monotonic() + DYING_SECONDS
-        for forked in [forked for forked in self.programs.values() if forked.killed]:
-            if forked.wait_for_death(end - time.monotonic()):
-                self._read_statuses_or_reap(forked, forked.pidfd)
 
     def _fork_child(self, descriptors: dict[int, int], key: int) -> int:
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -220,7 +210,7 @@ class ForkingInterpreter:
 
     def _reap_program(self, forked: ForkedProgram) -> None:
         self._close_channel(forked)
-        self._unregister_descriptor(forked.pidfd)
+        self.selector.unregister(forked.pidfd)
         del self.programs[forked.key]
         running, ending = forked.is_running, forked.reap()
         if running:
@@ -229,13 +219,9 @@ class ForkingInterpreter:
 
     def _close_channel(self, forked: ForkedProgram) -> None:
         if forked.channel is not None:
-            self._unregister_descriptor(forked.channel.fileno())
+            self.selector.unregister(forked.channel)
             forked.channel.close()
             forked.channel = None
-
-    def _unregister_descriptor(self, descriptor: int) -> None:
-        del self.by_descriptor[descriptor]
-        self.poll.unregister(descriptor)
 
     def _kill_programs_over_limits(self) -> None:
         now = time.monotonic()
@@ -311,7 +297,6 @@ class ForkedProgram:
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
     def start_clock(self, timeout: float) -> None:
-        """Start the limits on wall time and CPU time of one execution of the program."""
         self.started = time.monotonic()
         self.deadline = self.started + timeout
         self.cpu_deadline = kernel.read_cpu_seconds(self.pid) + timeout
@@ -351,12 +336,10 @@ class ForkedProgram:
             self.isolation.kill_program(self.pid)
 
     def reap(self) -> str:
-        """Collect the dead processes and close all descriptors; return how the program ended."""
+        """Collect the dead processes, and close the remaining descriptors; return how the program ended."""
         status = self.isolation.reap_program(self.pid, self.key)
         os.close(self.pidfd)
         os.close(self.out)
-        if self.channel is not None:
-            self.channel.close()
         if self.exceeded is not None:
             return self.exceeded
         if os.WIFEXITED(status):

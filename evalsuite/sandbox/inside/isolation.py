@@ -194,7 +194,8 @@ class LandlockIsolation:
         self._readable = tuple(readable)
         self._tasks = _count_own_tasks()
         # If this process is root, run each program as a separate user, but only if such users can read the interpreter.
-        self._switches_user = os.geteuid() == 0 and all(map(_is_reachable_by_all_users, [*readable, scratch]))
+        folders = [folder for path in (*readable, scratch) for folder in Path(path).resolve().parents]
+        self._switches_user = os.geteuid() == 0 and all(folder.stat().st_mode & stat.S_IXOTH for folder in folders)
         kernel.set_process_option(kernel.SUBREAPER, 1)  # Become the parent of descendants whose own parent ends.
 
     @contextmanager
@@ -212,7 +213,7 @@ class LandlockIsolation:
 
     def confine_child(self, key: int) -> None:
         os.setsid()
-        kernel.set_parent_death_signal()
+        kernel.set_process_option(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
         own = self._scratch / str(key)
         own.mkdir(mode=0o700)
         # Open the paths before switching to the program's user, because this user may lack access to them.
@@ -223,7 +224,7 @@ class LandlockIsolation:
             os.chown(own, user, user)
             kernel.switch_user(user)
             # Request the parent-death signal again, because switching the user clears it.
-            kernel.set_parent_death_signal()
+            kernel.set_process_option(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
         os.environ.update(HOME=str(own), TMPDIR=str(own))
         os.chdir(own)
         kernel.drop_capabilities()
@@ -249,7 +250,7 @@ class LandlockIsolation:
             is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
             rule = struct.pack("<Qi", access if is_folder else access & _FILE_RIGHTS, descriptor)
             _call_landlock(_ADD, ruleset, 1, rule, 0)
-        kernel.forbid_new_privileges()
+        kernel.set_process_option(kernel.NO_NEW_PRIVILEGES, 1)
         _call_landlock(_RESTRICT, ruleset, 0)
         for descriptor in (ruleset, own_folder, *readable, *devices):
             os.close(descriptor)
@@ -269,7 +270,6 @@ class LandlockIsolation:
         return "files" if _sum_file_bytes(self._scratch / str(key), self._limits.files) > self._limits.files else ""
 
     def kill_program(self, pid: int) -> None:
-        """Kill a program together with its process group."""
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -322,10 +322,6 @@ def _call_landlock(number: int, *args: object) -> int:
         code = ctypes.get_errno()
         raise OSError(code, f"Landlock: {os.strerror(code)}")
     return result
-
-
-def _is_reachable_by_all_users(path: str) -> bool:
-    return all(folder.stat().st_mode & stat.S_IXOTH for folder in Path(path).resolve().parents)
 
 
 def _count_own_tasks() -> int:

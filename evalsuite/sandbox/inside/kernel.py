@@ -5,7 +5,6 @@ import ctypes
 import fcntl
 import os
 import resource
-import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ NEW_USERS = 0x10000000
 NEW_PIDS = 0x20000000
 READ_ONLY, NO_SUID, NO_DEVICES = 1, 2, 4
 _BIND, _WITH_ALL_BELOW, _DETACH = 4096, 16384, 2
-_PARENT_DEATH_SIGNAL, DUMPABLE, _SECCOMP, SUBREAPER, _NO_NEW_PRIVILEGES = 1, 4, 22, 36, 38
+PARENT_DEATH_SIGNAL, DUMPABLE, _SECCOMP, SUBREAPER, NO_NEW_PRIVILEGES = 1, 4, 22, 36, 38
 _FILTER_MODE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -54,25 +53,19 @@ def bind_mount(source: str, target: str) -> None:
 
 
 def set_process_option(option: int, value: int) -> None:
-    """Set an attribute of this process, such as `DUMPABLE` (see the manual page of `prctl`)."""
+    """Set an attribute of this process (see the manual page of `prctl`).
+
+    With `PARENT_DEATH_SIGNAL`, the kernel kills this process when its parent ends; with `NO_NEW_PRIVILEGES`, it cannot
+    gain privileges when it executes a file.
+    """
     _call_libc("prctl", ctypes.c_int(option), *(ctypes.c_ulong(each) for each in (value, 0, 0, 0)))
-
-
-def set_parent_death_signal() -> None:
-    """Make the kernel kill this process when its parent ends."""
-    set_process_option(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-
-
-def forbid_new_privileges() -> None:
-    """Prevent this process from gaining privileges when it executes a file."""
-    set_process_option(_NO_NEW_PRIVILEGES, 1)
 
 
 def drop_capabilities() -> None:
     """Drop all capabilities, and prevent this process from gaining privileges when it executes a file."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _call_libc("capset", header, (ctypes.c_uint32 * 6)())
-    forbid_new_privileges()
+    set_process_option(NO_NEW_PRIVILEGES, 1)
 
 
 def switch_user(user: int) -> None:

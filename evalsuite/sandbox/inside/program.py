@@ -195,12 +195,10 @@ class ProgramRound:
         return result
 
     def show_value(self) -> None:
-        """Print the value of the last expression, unless it is None."""
         if self._value is not None:
             print(self._value)  # noqa: T201 - the program's output
 
     def show_unless_printed(self) -> None:
-        """Print the value of the last expression if the program has printed nothing."""
         _flush_output()
         if os.fstat(STDOUT).st_size == 0:
             self.show_value()
@@ -409,7 +407,7 @@ def _run_child(descriptors: dict[int, int]) -> NoReturn:
         kernel.close_other_descriptors(descriptors)
         try:
             os.setsid()
-            kernel.set_parent_death_signal()
+            kernel.set_process_option(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
             kernel.drop_capabilities()
             if platform.machine() in AUDIT_ARCH:
                 # Install evalsuite's filter as well, because the filters of container engines differ. Podman's filter,
