@@ -179,14 +179,15 @@ class BatchBackend(Backend):
         return lines
 
     def stop_waiting(self, reason: str) -> None:
-        """Fail all calls that wait for a batch with the error `BatchNotAwaited`."""
         self._fail_requests(list(self._waiting), BatchNotAwaited(reason))
 
     async def _send_gathered_lines(self) -> None:
         """Run until cancelled: send the gathered lines if a batch is full or no line arrives for `QUIET` seconds."""
         while True:
             await self._arrived.wait()
-            while self._arrived.is_set() and not self._is_batch_full():
+            while self._arrived.is_set():
+                if self._size >= MOST_BYTES or sum(map(len, self._gathered.values())) >= MOST_LINES:
+                    break
                 self._arrived.clear()
                 try:
                     async with asyncio.timeout(QUIET):
@@ -198,9 +199,6 @@ class BatchBackend(Backend):
             for path, lines in gathered.items():
                 if lines:
                     await self._send_batch(path, lines)
-
-    def _is_batch_full(self) -> bool:
-        return self._size >= MOST_BYTES or sum(map(len, self._gathered.values())) >= MOST_LINES
 
     async def _send_batch(self, path: str, lines: dict[str, bytes]) -> None:
         stored_batch = None

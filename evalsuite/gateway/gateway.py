@@ -52,7 +52,6 @@ class Gateway:
     """Answers requests from the journal or a backend. All methods must be called in the event loop's thread.
 
     Args:
-        clock: a monotonic clock, in seconds.
         patience: maximum seconds that a request waits for a server that is down or has no capacity.
         call_timeout: seconds that one call of a backend may take; None means no limit.
     """

@@ -290,11 +290,6 @@ class UsageMeter:
         self._requests[digests["content"]] += 1
         return self._whole.count_request(digests) if self._whole else self._requests[digests["content"]]
 
-    def record_cancellation(self, request: Request, seconds: float) -> None:
-        """Record a cancelled request, which is stored later if the case itself cancelled it."""
-        if request.draw:
-            self.cancelled.append((request, seconds))
-
     @property
     def fingerprints(self) -> dict[str, str]:
         """Return digests of the first request, and of all requests in any order; empty if the case sent no request."""
@@ -349,7 +344,8 @@ class ModelHandle:
             completion = await self._send_request(request)
             seconds = completion.seconds
         except asyncio.CancelledError:
-            self.meter.record_cancellation(request, time.monotonic() - began)
+            if request.draw:
+                self.meter.cancelled.append((request, time.monotonic() - began))
             raise
         finally:
             ROUTE.reset(route)

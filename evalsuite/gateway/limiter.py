@@ -156,7 +156,6 @@ class Limiter:
     Args:
         rpm: maximum of requests per minute; None means no limit.
         tpm: maximum of tokens per minute, prompt and answer together; None means no limit.
-        clock: a monotonic clock, in seconds.
 
     Attributes:
         most: number of calls that the server can serve at once; None if the server states no number.

@@ -28,7 +28,6 @@ class RetrySchedule:
     """Counts the failed attempts of one request, and computes when to try again.
 
     Args:
-        clock: a monotonic clock, in seconds.
         patience: seconds from the first refusal, or the first failure in an outage, to the last attempt.
     """
 

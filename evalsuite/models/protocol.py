@@ -142,7 +142,16 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
         return milliseconds / 1000
     text = headers.get("retry-after", "")
     seconds = _parse_number(text)
-    return _compute_seconds_until_date(text) if seconds is None else seconds
+    if seconds is not None:
+        return seconds
+    from email.utils import parsedate_to_datetime
+
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)  # Treat a date without a time zone as UTC.
+    return max(0.0, aware.timestamp() - time.time())
 
 
 def read_quota_wait(headers: Mapping[str, str]) -> float:
@@ -198,17 +207,6 @@ def _parse_number(text: str | None) -> float | None:
     except ValueError:
         return None
     return max(0.0, number) if abs(number) < 1e9 else None
-
-
-def _compute_seconds_until_date(date: str) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        at = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    aware = at if at.tzinfo else at.replace(tzinfo=UTC)  # Treat a date without a time zone as UTC.
-    return max(0.0, aware.timestamp() - time.time())
 
 
 def read_error_status(code: object) -> int:

@@ -238,8 +238,14 @@ class ProgramFile:
 def read_program_files(sent_bytes: bytes) -> tuple[ProgramFile, ...]:
     """Read the files that a program's process sent, up to the limits; skip malformed files."""
     files: list[ProgramFile] = []
-    room = MOST_BYTES
-    for written, content in _unpack_files(sent_bytes):
+    room, end = MOST_BYTES, 0
+    while end + HEAD.size <= len(sent_bytes):
+        name_size, size = HEAD.unpack_from(sent_bytes, end)
+        begin = end + HEAD.size + name_size
+        end = begin + size
+        if end > len(sent_bytes):
+            break
+        written, content = sent_bytes[begin - name_size : begin].decode("utf-8", "replace"), sent_bytes[begin:end]
         # Keep the last 60 characters of a name, and replace those that are not letters, digits or `.-_`.
         name = re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", written)).lstrip(".")[-60:].lower()
         if any(file.name == name for file in files):
@@ -261,17 +267,6 @@ def encode_files(files: Sequence[ProgramFile]) -> Mapping[str, Any]:
     return {**({"figures": figures} if figures else {}), **({"files": texts} if texts else {})}
 
 
-def _unpack_files(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each complete file that a program's process sent."""
-    at = 0
-    while at + HEAD.size <= len(data):
-        name_size, size = HEAD.unpack_from(data, at)
-        begin = at + HEAD.size + name_size
-        at = begin + size
-        if at <= len(data):
-            yield data[begin - name_size : begin].decode("utf-8", "replace"), data[begin:at]
-
-
 def _is_harmless_file(file: ProgramFile) -> bool:
     """Tell whether a file is a PNG picture or a text in UTF-8, within the limits of size."""
     if file.is_picture:
@@ -281,8 +276,7 @@ def _is_harmless_file(file: ProgramFile) -> bool:
         return all(0 < side <= MOST_PIXELS for side in _SIZE.unpack_from(head, 16))
     if not file.name.endswith((".csv", ".txt")) or len(file.content) > MOST_TEXT or b"\0" in file.content:
         return False
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         file.content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        return True
+    return False

@@ -70,11 +70,7 @@ class ScriptEnd:
 async def run_program(
     host: ScriptHost, code: str, tables: Mapping[str, TableSource], seconds: float, limits: Limits, **options: Any
 ) -> Execution:
-    """Run one program; the script itself enforces the limits on time and output, the host all other limits.
-
-    Args:
-        options: further arguments of `write_payload`.
-    """
+    """Run one program (`options` as in `write_payload`); the script limits time and output, the host all else."""
     payload, data = io.BytesIO(), io.BytesIO()
     write_payload(payload, code, tables, same_pandas=False, **options)
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:

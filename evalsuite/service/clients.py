@@ -171,8 +171,6 @@ class ClientQuota:
     """A client's limits per minute; it delays requests that would exceed them.
 
     Args:
-        client: the client whose limits apply.
-        clock: returns the time in seconds.
         earlier: the calls in the last minute before a restart, oldest first; each is a pair of the seconds since the
             call and the call's tokens.
     """

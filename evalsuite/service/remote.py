@@ -36,9 +36,6 @@ class RemoteBackend(Backend):
         self.identity = backend.identity
         self._session: aiohttp.ClientSession | None = None
 
-    def check(self) -> None:
-        """Do nothing, because the service was checked when the session began."""
-
     async def complete(self, request: Request) -> Completion:
         """Send a request without retries, because the service itself retries."""
         # Send the address explicitly, because the service's environment may define another default address.
@@ -56,8 +53,11 @@ class RemoteBackend(Backend):
         import aiohttp
 
         headers = {"Content-Type": "application/json", **service.headers}
+        if self._session is None:
+            times = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=SILENCE)
+            self._session = aiohttp.ClientSession(timeout=times, connector=aiohttp.TCPConnector(limit=0))
         try:
-            async with self._open_session().post(
+            async with self._session.post(
                 f"{service.url}/evalsuite/ask", data=body, headers=headers, allow_redirects=False
             ) as response:
                 content = await response.read()
@@ -68,14 +68,6 @@ class RemoteBackend(Backend):
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise BrokenConnection(f"the gateway {service.url} broke off: {type(error).__name__}: {error}") from error
         return _read_answer(service.url, response.status, content)
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            import aiohttp
-
-            times = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=SILENCE)
-            self._session = aiohttp.ClientSession(timeout=times, connector=aiohttp.TCPConnector(limit=0))
-        return self._session
 
     async def aclose(self) -> None:
         if self._session is not None:

@@ -74,11 +74,7 @@ WHERE command = ? AND sent > ? AND state <> 'refused' ORDER BY sent
 
 
 class SqliteStore(Answers):
-    """A gateway's store in one SQLite file. An answer is written to the file before any client receives it.
-
-    Args:
-        max_age: seconds for which a stored answer is reused; None means no limit.
-    """
+    """A gateway's store in one SQLite file. An answer is written to the file before any client receives it."""
 
     shared = False
 
@@ -215,9 +211,6 @@ class PostgresStore:
     Each method blocks until the database server answers, a few tenths of a millisecond if it runs on the same host. As
     with SQLite, commits do not wait for the disk. A killed gateway therefore loses nothing, but a power failure of the
     database's host may lose the latest data.
-
-    Args:
-        max_age: seconds for which a stored answer is reused; None means no limit.
     """
 
     read_only, shared = False, True
