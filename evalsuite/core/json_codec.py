@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
@@ -189,7 +190,9 @@ def encode_transcript(transcript: Transcript) -> Plain:
 
 def encode_record(record: Record) -> Plain:
     """Convert a record to an object: one line of `records.jsonl`."""
-    return {item.name: _encode_record_field(getattr(record, item.name)) for item in fields(Record)}
+    plain: Plain = {item.name: getattr(record, item.name) for item in fields(Record)}
+    usages = {name: encode_usage(plain[name]) for name in ("usage", "judge_usage", "simulator_usage")}
+    return plain | usages | {"transcript": record.transcript and encode_transcript(record.transcript)}
 
 
 def write_record(record: Record) -> str:
@@ -204,12 +207,6 @@ def write_record(record: Record) -> str:
 def _is_deeper_than(levels: int, value: Any) -> bool:
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
     return levels < 0 or any(_is_deeper_than(levels - 1, each) for each in inner)
-
-
-def _encode_record_field(value: Any) -> Any:
-    if isinstance(value, Usage):
-        return encode_usage(value)
-    return encode_transcript(value) if isinstance(value, Transcript) else value
 
 
 def decode_record(line: str | bytes) -> Record:
@@ -284,3 +281,11 @@ def encode_metric(metric: Metric) -> dict[str, Any]:
 def decode_metric(plain: Mapping[str, Any]) -> Metric:
     """Convert the data from `encode_metric` back to a metric's declaration."""
     return Metric(tuple(plain["range"]) if plain["range"] else None, plain["better"])
+
+
+def find_declared_range(declared: Mapping[str, Plain], score: str) -> tuple[float, float] | None:
+    """Find a score's range among encoded metrics, by its name or the longest matching pattern; None if it has none."""
+    matching = (pattern for pattern in declared if fnmatchcase(score, pattern))
+    name = score if score in declared else max(matching, key=len, default="")
+    low_and_high = declared.get(name, {}).get("range")
+    return tuple(low_and_high) if low_and_high else None

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.benchmarks.dataset_files import AGREEMENT
 from evalsuite.core.declarations import format_declaration_place, is_demonstration
 from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
-from evalsuite.core.json_codec import encode_metric
+from evalsuite.core.json_codec import encode_metric, find_declared_range
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import ScorerGroups, check_benchmark_parts, group_scorers, hash_scorers
@@ -41,7 +40,7 @@ class BoundBenchmark:
     solver: AnySolver | None  # The solver; None if the test itself calls the model.
     scorers: Sequence[Scorer | JudgedScorer | ModelScorer]  # The scorers, in the order of their declaration.
     sorted_scorers: ScorerGroups  # The same scorers, grouped by how they run.
-    declared_metrics: Mapping[str, Mapping[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
+    declared_metrics: Mapping[str, dict[str, Any]]  # Metrics that scorers and benchmark declare, as plain data.
     faults: FaultInjector  # Faults to inject into the model's calls.
 
     @property
@@ -56,17 +55,13 @@ class BoundBenchmark:
         return frozenset(self.declared_metrics)
 
     def find_range(self, metric: str) -> tuple[float, float] | None:
-        """Find a score's declared range by its name or the longest matching pattern; None if no range is declared."""
-        declared = self.declared_metrics
-        matching = (pattern for pattern in declared if fnmatchcase(metric, pattern))
-        name = metric if metric in declared else max(matching, key=len, default="")
-        range_ = declared.get(name, {}).get("range")
-        return tuple(range_) if range_ else None
+        return find_declared_range(self.declared_metrics, metric)
 
 
 def bind_benchmark(declaration: Declaration, settings: Settings, model: str, root: Path, nodeid: str) -> BoundBenchmark:
     """Make a declared benchmark's samples, solver and scorers under a run's settings."""
     from evalsuite.results.built_in import DeclaredAndBuiltInMetrics
+    from evalsuite.solvers.single_call import make_answers_solver
 
     benchmark = declaration.benchmark
     setup = _make_benchmark_setup(declaration, settings, model, root)
@@ -76,9 +71,18 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
             f"--epochs {epochs}: a sample of {benchmark.name} holds if at least {declaration.at_least} of its epochs do"
         )
     with _name_benchmark_in_errors(benchmark.name, "dataset"):
-        dataset = _load_samples(benchmark, setup, settings.answers)
+        dataset = benchmark.load(setup)
+        if settings.answers:
+            dataset = _replace_samples_by_traces(dataset, settings.answers, benchmark.name)
+        if not dataset.samples:
+            raise SettingsError(
+                f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case, every model would pass"
+            )
+        if not isinstance(dataset.samples, SampleStream):
+            check_samples(benchmark.name, dataset.samples)
     with _name_benchmark_in_errors(benchmark.name, "solver"):
-        solver = _make_solver(benchmark, setup, settings.answers)
+        answers = settings.answers
+        solver = make_answers_solver(answers, benchmark.name) if answers else benchmark.solver(setup)
     with _name_benchmark_in_errors(benchmark.name, "scorers"):
         scorers = benchmark.scorers(setup)
     check_benchmark_parts(benchmark.name, solver, scorers)
@@ -134,19 +138,6 @@ def _name_benchmark_in_errors(benchmark: str, part: str) -> Iterator[None]:
         raise SettingsError(f"benchmark {benchmark}: its {part} cannot be made: {describe_error(error)}") from error
 
 
-def _load_samples(benchmark: Benchmark, setup: Setup, answers: str | None) -> Dataset:
-    dataset = benchmark.load(setup)
-    if answers:
-        dataset = _replace_samples_by_traces(dataset, answers, benchmark.name)
-    if not dataset.samples:
-        raise SettingsError(
-            f"benchmark {benchmark.name} has no samples ({dataset.source}); without a case, every model would pass"
-        )
-    if not isinstance(dataset.samples, SampleStream):
-        check_samples(benchmark.name, dataset.samples)
-    return dataset
-
-
 def _add_checker_agreement(dataset: Dataset, folder: Path | None, scorers: ScorerGroups) -> Dataset:
     """Add the scorers' measured agreement with the benchmark's own checker, if any, to a dataset's description."""
     if folder is None or not (folder / AGREEMENT).is_file():
@@ -194,14 +185,6 @@ def check_samples(benchmark: str, samples: Sequence[Sample]) -> None:
         if id_ in seen:
             raise SettingsError(f"benchmark {benchmark}: two samples have the id {id_!r}; ids must be unique")
         seen.add(id_)
-
-
-def _make_solver(benchmark: Benchmark, setup: Setup, answers: str | None) -> AnySolver | None:
-    if answers:
-        from evalsuite.solvers.single_call import make_answers_solver
-
-        return make_answers_solver(answers, benchmark.name)
-    return benchmark.solver(setup)
 
 
 def choose_modes(declared: Benchmark, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalsuite.core.errors import ScoringError, get_message
+from evalsuite.core.errors import ScoringError, SpendLimitReached, get_message
 from evalsuite.core.json_codec import write_record
 from evalsuite.core.types import ASSERTS, CHANGES, PASS_RATE, SIGNATURES, Record, Score, Transcript, Usage
 from evalsuite.engine.cases import compute_planned_fingerprints
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
     from evalsuite.core.types import Outcome, Sample
     from evalsuite.decisions.quarantine import Quarantine
-    from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
     from evalsuite.engine.solving import RunModels, SolvedCase
 
@@ -42,8 +41,9 @@ NOT_RUN = "async def functions are not natively supported"
 
 @dataclass
 class CaseFindings:
-    """The data about a case that are collected while its test runs."""
+    """A case, and the data that are collected while its test runs."""
 
+    case: Case
     # The transcript and the judges' scores; None if the case has no solver or was not solved yet.
     solved: SolvedCase | None = None
     scores: dict[str, float] = field(default_factory=dict)
@@ -63,8 +63,8 @@ class CaseFindings:
     conversation: Transcript | None = None  # The test's messages, if the test itself calls the model.
     failures: int = 0  # Number of the case's pytest reports (setup, call, teardown) that failed the session.
 
-    def score_case(self, case: Case, solved: SolvedCase) -> None:
-        """Add a solved case's transcript and judges' scores, and run the scorers that call no model.
+    def score_case(self, solved: SolvedCase) -> None:
+        """Add the solved case's transcript and judges' scores, and run the scorers that call no model.
 
         If one scorer fails, the scores of all other scorers are kept.
         """
@@ -72,28 +72,24 @@ class CaseFindings:
         self.asked |= solved.fingerprints
         self.logs |= {name: list(log) for name, log in solved.logs.items()}
         errors = [] if solved.error is None else [solved.error]
-        if solved.transcript is not None:
-            self.facts |= _select_facts(solved.transcript.facts, OWN_FACTS | JUDGES_FACTS)
-            errors += self._collect_scores(case, solved.transcript, solved.judged)
+        scorings: list[tuple[str, Callable[[], NamedScores]]] = []
+        if (transcript := solved.transcript) is not None:
+            self.facts |= _select_facts(transcript.facts, OWN_FACTS | JUDGES_FACTS)
+            scorings += [("a scorer", partial(dict, given)) for given in solved.judged]
+            scorings += [
+                (f"the scorer {get_callable_name(each)}", partial(run_rule_scorer, each, self.case.sample, transcript))
+                for each in self.case.bound.sorted_scorers.rules
+            ]
+        for scorer_name, scoring in scorings:
+            try:
+                self._add_scores(scoring(), scorer_name)
+            except Exception as error:  # noqa: BLE001 - whatever a scorer raises is the case's error
+                errors.append(error)
         if errors:
             raise errors[0]
 
-    def _collect_scores(self, case: Case, transcript: Transcript, judged: Sequence[NamedScores]) -> list[Exception]:
-        scorings: list[tuple[str, Callable[[], NamedScores]]] = [("a scorer", partial(dict, given)) for given in judged]
-        scorings += [
-            (f"the scorer {get_callable_name(scorer)}", partial(run_rule_scorer, scorer, case.sample, transcript))
-            for scorer in case.bound.sorted_scorers.rules
-        ]
-        errors: list[Exception] = []
-        for scorer_name, scoring in scorings:
-            try:
-                self.add_scores(scoring(), scorer_name, case.bound)
-            except Exception as error:  # noqa: BLE001 - whatever a scorer raises is the case's error
-                errors.append(error)
-        return errors
-
-    def add_scores(self, scores: NamedScores, scorer_name: str, bound: BoundBenchmark) -> None:
-        """Add scores; raise a `ScoringError` if a name already has a score."""
+    def _add_scores(self, scores: NamedScores, scorer_name: str) -> None:
+        bound = self.case.bound
         for name, given in scores.items():
             if name in self.scores:
                 raise ScoringError(f"two scorers give the score {name!r}; rename one of them, or leave it out")
@@ -111,39 +107,58 @@ class CaseFindings:
             if score.signature:
                 self.signatures[name] = score.signature
 
-    def get_transcript(self, case: Case) -> Transcript:
+    def get_transcript(self) -> Transcript:
         if self.solved is None or self.solved.transcript is None:
-            raise ScoringError(f"benchmark {case.bound.name} has no solver, so its cases have no transcript or scores")
+            raise ScoringError(
+                f"benchmark {self.case.bound.name} has no solver, so its cases have no transcript or scores"
+            )
         return self.solved.transcript
 
-    def get_scores(self, case: Case) -> ScoresByName:
+    def get_scores(self) -> ScoresByName:
         """Return the scores for the fixture `scores`; a score's repr contains the scorer's note."""
-        self.get_transcript(case)
+        self.get_transcript()
         own, notes = self.scores, self.notes
         scores = {name: ScoreWithNote(value, notes[name]) if name in notes else value for name, value in own.items()}
         return ScoresByName(scores, self.read)
 
-    def record_error(self, error: BaseException, message: str, *, in_test: bool) -> bool:
-        """Record a case's exception; return whether the exception is a missed threshold."""
+    def record_error(
+        self, error: BaseException, message: str, settings: Settings, quarantine: Quarantine | None, *, in_test: bool
+    ) -> bool:
+        """Record the case's exception; return whether the exception is a missed threshold."""
+        if isinstance(error, SpendLimitReached) and settings.until_decided:
+            self.outcome, self.cause = "skipped", type(error).__name__
+            return False
         if _is_raised_by_pytest(error, "skip"):
             if self.outcome == "passed":
                 self.outcome = "skipped"
             return False
-        is_missed = in_test and _is_threshold_assertion(error)
+        is_missed = in_test and isinstance(error, AssertionError)
+        if in_test and _is_raised_by_pytest(error, "fail"):
+            is_missed = not str(error).startswith(NOT_RUN)
         self.outcome = "failed" if is_missed else "error"
         self.error = message.split("\n", 1)[0] or "the test failed" if is_missed else message or type(error).__name__
         self.cause = None if is_missed else type(error).__name__
+        if is_missed:
+            self.excused = self._find_excuse(settings, quarantine)
         return is_missed
 
-    def make_storable_record(self, case: Case, case_name: str, settings: Settings, model: str) -> StorableRecord:
-        """Encode the case's record, with the fingerprints known before the case ran, for the journal."""
-        record = self.make_record(case, case_name, model, compute_planned_fingerprints(case, settings, model))
-        return StorableRecord.from_record(record, case.bound.declared_metrics)
+    def _find_excuse(self, settings: Settings, quarantine: Quarantine | None) -> str | None:
+        from evalsuite.decisions.gates import parse_gates
 
-    def make_record(
-        self, case: Case, case_name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})
-    ) -> Record:
-        solved = self.solved
+        name = self.case.bound.name
+        if quarantine is not None and quarantine.find_entry(name, self.case.source.id):
+            return "quarantine"
+        if any(gate.covers_benchmark(name) for gate in parse_gates(settings.gate)):
+            return "gate"
+        return "epochs" if self.case.bound.declaration.at_least else None
+
+    def make_storable_record(self, case_name: str, settings: Settings, model: str) -> StorableRecord:
+        """Encode the case's record, with the fingerprints known before the case ran, for the journal."""
+        record = self.make_record(case_name, model, compute_planned_fingerprints(self.case, settings, model))
+        return StorableRecord.from_record(record, self.case.bound.declared_metrics)
+
+    def make_record(self, case_name: str, model: str, fingerprints: Mapping[str, str] = MappingProxyType({})) -> Record:
+        case, solved = self.case, self.solved
         if case.bound.declaration.at_least is not None:
             self.facts["at_least"] = case.bound.declaration.at_least
         if not case.bound.declaration.asserts:
@@ -192,22 +207,17 @@ class CaseFindings:
 
 @contextmanager
 def provide_model(
-    models: RunModels,
-    loop: AbstractEventLoop,
-    case: Case | None,
-    nodeid: str,
-    findings: CaseFindings | None,
-    *,
-    is_judge: bool,
+    models: RunModels, loop: AbstractEventLoop, nodeid: str, findings: CaseFindings | None, *, is_judge: bool
 ) -> Iterator[BlockingModel]:
     """Yield the model or the judge to a test; after the test, add the usage and requests to the case's findings.
 
     Args:
-        case: the test's case; None if the test is not a case. In a test that is not a case, `findings` is None, too.
         nodeid: the node id of the test, under which requests are numbered if the test is not a case.
+        findings: the findings of the test's case; None if the test is not a case.
     """
     from evalsuite.applications.case_model import BlockingModel
 
+    case = findings.case if findings is not None else None
     meter = models.make_meter(f"{case.storage_scope if case else nodeid}, fixture {'judge' if is_judge else 'model'}")
     model = (models.require_judge if is_judge else models.get_model)(case.epoch if case else 1, meter)
     blocking = BlockingModel(model, loop)
@@ -222,18 +232,6 @@ def provide_model(
                 findings.judge_used += meter.usage
             elif model.log.calls:
                 findings.conversation = model.log.make_transcript()
-
-
-def find_excuse(case: Case, settings: Settings, quarantine: Quarantine | None) -> str | None:
-    """Find the reason why a missed threshold does not fail the session: `quarantine`, `gate`, `epochs` or None."""
-    from evalsuite.decisions.gates import parse_gates
-
-    name = case.bound.name
-    if quarantine is not None and quarantine.find_entry(name, case.source.id):
-        return "quarantine"
-    if any(gate.covers_benchmark(name) for gate in parse_gates(settings.gate)):
-        return "gate"
-    return "epochs" if case.bound.declaration.at_least else None
 
 
 def select_grouping_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -263,12 +261,6 @@ def format_input(sample: Sample) -> str:
     return "\n".join(f"{message.role}: {message.content}" for message in sample.input)
 
 
-def _is_threshold_assertion(error: BaseException) -> bool:
-    if _is_raised_by_pytest(error, "fail"):
-        return not str(error).startswith(NOT_RUN)
-    return isinstance(error, AssertionError)
-
-
 def _is_raised_by_pytest(error: BaseException, function_name: str) -> bool:
     """Tell whether the function `skip` or `fail` of pytest raised this error; false if pytest is not imported."""
     pytest = sys.modules.get("pytest")
@@ -281,12 +273,12 @@ class StorableRecord(NamedTuple):
     line: str  # The record as a line of `records.jsonl`.
     benchmark: str  # Name of the case's benchmark.
     declared: str  # The place of the benchmark's declaration.
-    metrics: Mapping[str, Mapping[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
+    metrics: Mapping[str, dict[str, Any]] | None  # Declared metrics of the benchmark; None if unknown.
     same: str  # Hash of the fingerprints; it is equal for two records of the same question, model and scorers.
     excused: str | None  # As in `Record`.
 
     @classmethod
-    def from_record(cls, record: Record, metrics: Mapping[str, Mapping[str, Any]] | None) -> StorableRecord:
+    def from_record(cls, record: Record, metrics: Mapping[str, dict[str, Any]] | None) -> StorableRecord:
         """Encode a record of a benchmark that declares these metrics."""
         line, same = write_record(record), digest_fingerprints(record.fingerprints)
         return cls(line, record.benchmark, record.declared, metrics, same, record.excused)

@@ -27,7 +27,7 @@ from evalsuite.core.protocols import Benchmark
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.engine import checks
 from evalsuite.engine.bound import bind_benchmark
-from evalsuite.engine.case_record import CaseFindings, describe_assertion, find_excuse, provide_model
+from evalsuite.engine.case_record import CaseFindings, describe_assertion, provide_model
 from evalsuite.engine.cases import Case, ShardAssigner, make_cases, order_items
 from evalsuite.engine.declaration import Declaration, can_test_fail, find_benchmark
 from evalsuite.engine.open_run import ActiveRun
@@ -277,58 +277,51 @@ class _Evaluation:
             background.run(prefetcher.aclose())
 
     def _run_case(self, case: Case, prefetcher: Prefetcher, models: RunModels) -> None:
-        findings = CaseFindings()
+        findings = CaseFindings(case)
         try:
-            self._score_and_test_case(case, findings, prefetcher, models)
+            self._score_and_test_case(findings, prefetcher, models)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a case's code raises is the case's error
-            self._record_error(error, case, findings)
+            self._record_error(error, findings)
         name = _format_case_name(case)
-        self.run.store_record(name, findings.make_storable_record(case, name, self._settings, self._model))
+        self.run.store_record(name, findings.make_storable_record(name, self._settings, self._model))
 
-    def _score_and_test_case(
-        self, case: Case, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels
-    ) -> None:
+    def _score_and_test_case(self, findings: CaseFindings, prefetcher: Prefetcher, models: RunModels) -> None:
+        case = findings.case
         if case.bound.solver is not None:
             solved = prefetcher.wait_for_result(case)
             if isinstance(solved.error, errors.BatchNotAwaited):
                 # Skip the case, because a later session will collect its answer from a batch.
                 findings.outcome = "skipped"
                 return
-            findings.score_case(case, solved)
+            findings.score_case(solved)
         if self._test is None:
             return
         with ExitStack() as stack:
             names = inspect.signature(self._test).parameters
-            values = {name: self._make_fixture_value(name, case, findings, models, stack) for name in names}
+            values = {name: self._make_fixture_value(name, findings, models, stack) for name in names}
             try:
                 self._test(**values)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - pytest.skip() and pytest.fail() raise no Exception
-                self._record_error(error, case, findings, in_test=True)
+                self._record_error(error, findings, in_test=True)
 
-    def _make_fixture_value(
-        self, name: str, case: Case, findings: CaseFindings, models: RunModels, stack: ExitStack
-    ) -> Any:
+    def _make_fixture_value(self, name: str, findings: CaseFindings, models: RunModels, stack: ExitStack) -> Any:
         if name == "sample":
-            return case.sample
+            return findings.case.sample
         if name == "transcript":
-            return findings.get_transcript(case)
+            return findings.get_transcript()
         if name == "scores":
-            return findings.get_scores(case)
-        loop = self.run.access.background.loop
-        asked = stack.enter_context(provide_model(models, loop, case, case.id, findings, is_judge=name == "judge"))
+            return findings.get_scores()
+        loop, nodeid = self.run.access.background.loop, findings.case.id
+        asked = stack.enter_context(provide_model(models, loop, nodeid, findings, is_judge=name == "judge"))
         return asked.endpoint() if name == "endpoint" else asked
 
-    def _record_error(self, error: BaseException, case: Case, findings: CaseFindings, *, in_test: bool = False) -> None:
-        if isinstance(error, errors.SpendLimitReached) and self._settings.until_decided:
-            findings.outcome, findings.cause = "skipped", type(error).__name__
-            return
+    def _record_error(self, error: BaseException, findings: CaseFindings, *, in_test: bool = False) -> None:
         message = describe_assertion(error) if isinstance(error, AssertionError) else errors.get_message(error)
-        if findings.record_error(error, message, in_test=in_test):
-            findings.excused = find_excuse(case, self._settings, self._spec.quarantine)
+        findings.record_error(error, message, self._settings, self._spec.quarantine, in_test=in_test)
 
 
 def _make_progress_bar(name: str, total: int) -> AbstractContextManager[Any]:

@@ -22,8 +22,8 @@ from evalsuite.core.errors import (
     describe_error,
     write_count,
 )
-from evalsuite.core.json_codec import decode_metric, decode_record, decode_usage, encode_usage
-from evalsuite.core.types import Metric, Record, Usage
+from evalsuite.core.json_codec import decode_record, decode_usage, encode_usage, find_declared_range
+from evalsuite.core.types import Record, Usage
 from evalsuite.decisions.early_stops import EarlyDecider, ResultSequencer
 from evalsuite.decisions.gates import explain_misspelling, parse_gates
 from evalsuite.decisions.verdict import Status, Verdict, read_comparison_rules
@@ -31,7 +31,6 @@ from evalsuite.engine.case_record import StorableRecord
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.journal.batches import StoredBatches
-from evalsuite.results.built_in import DeclaredAndBuiltInMetrics
 from evalsuite.results.run_folders import (
     COMMENT,
     JOURNAL,
@@ -320,7 +319,7 @@ class ActiveRun:
         # Benchmarks with at least one scored case; the metrics of their gates have been checked.
         self._scored: set[str] = set()
         self.places: set[str] = set()
-        self._metrics: dict[str, Mapping[str, Any]] = {}
+        self._metrics: dict[str, Mapping[str, dict[str, Any]]] = {}
         self.report: RunReport | None = None
         self.below: dict[str, list[str]] = {}
         self.detached = self.aside = self.continuation = ""
@@ -422,9 +421,7 @@ class ActiveRun:
         return planned.benchmark
 
     def _find_range(self, benchmark: str, score: str) -> tuple[float, float] | None:
-        declared = {name: decode_metric(plain) for name, plain in self._metrics.get(benchmark, {}).items()}
-        metric: Metric = DeclaredAndBuiltInMetrics(declared, [score]).get(score, Metric())
-        return metric.range
+        return find_declared_range(self._metrics.get(benchmark, {}), score)
 
     def _add_result_for_early_end(self, record: Record) -> None:
         # Ignore skipped cases, because they have no score (for example after the budget was spent).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,21 +17,13 @@ if TYPE_CHECKING:
     from evalsuite.applications.endpoint import Endpoint
     from evalsuite.core.types import Sample, Transcript
     from evalsuite.engine.case_record import CaseFindings
-    from evalsuite.engine.cases import Case
 
 CASE_FIXTURES = ("sample", "transcript", "scores", "evalsuite_case")  # Only a benchmark's test can use these fixtures.
 
 
-class RunningCase(NamedTuple):
-    """The running case, and the data that were collected for it so far (such as answer and scores)."""
-
-    case: Case
-    findings: CaseFindings
-
-
 # The fixtures of a case do not use `request`, because pytest would create it three times per test, which takes time.
 @pytest.fixture
-def evalsuite_case() -> RunningCase:
+def evalsuite_case() -> CaseFindings:
     """The item's case, solved and scored; each test of a benchmark uses this fixture."""
     item = running_items[-1]
     case = get_case(item)
@@ -43,38 +35,37 @@ def evalsuite_case() -> RunningCase:
         solved = item.config.stash[PROCESS].wait_for_result(case)
         if isinstance(solved.error, BatchNotAwaited):
             pytest.skip(f"a later session will collect its answer: {solved.error}")
-        findings.score_case(case, solved)
+        findings.score_case(solved)
         # Store the scores as the item's properties, because JUnit reports and other tools show properties.
         item.user_properties.extend(findings.scores.items())
-    return RunningCase(case, findings)
+    return findings
 
 
 @pytest.fixture
-def sample(evalsuite_case: RunningCase) -> Sample:
+def sample(evalsuite_case: CaseFindings) -> Sample:
     """The sample of this case."""
     return evalsuite_case.case.sample
 
 
 @pytest.fixture
-def transcript(evalsuite_case: RunningCase) -> Transcript:
+def transcript(evalsuite_case: CaseFindings) -> Transcript:
     """The messages and program runs of this case, and the final answer."""
-    return evalsuite_case.findings.get_transcript(evalsuite_case.case)
+    return evalsuite_case.get_transcript()
 
 
 @pytest.fixture
-def scores(evalsuite_case: RunningCase) -> Mapping[str, float]:
+def scores(evalsuite_case: CaseFindings) -> Mapping[str, float]:
     """The scores of this case: a mapping of metric names to finite numbers."""
-    return evalsuite_case.findings.get_scores(evalsuite_case.case)
+    return evalsuite_case.get_scores()
 
 
 def _provide_model_or_judge(request: pytest.FixtureRequest, *, is_judge: bool) -> Iterator[BlockingModel]:
     from evalsuite.engine.case_record import provide_model
 
     process, item = request.config.stash[PROCESS], request.node
-    case = get_case(item)
-    findings = get_findings(item) if case else None
+    findings = get_findings(item) if get_case(item) else None
     models, loop = process.models, process.background_loop.loop
-    with provide_model(models, loop, case, item.nodeid, findings, is_judge=is_judge) as model:
+    with provide_model(models, loop, item.nodeid, findings, is_judge=is_judge) as model:
         yield model
 
 

@@ -43,7 +43,7 @@ def get_findings(item: pytest.Item) -> CaseFindings:
     """Return the data collected for an item's case; if the item runs again, return new data."""
     from evalsuite.engine.case_record import CaseFindings
 
-    return item.stash.setdefault(FINDINGS, CaseFindings())
+    return item.stash.setdefault(FINDINGS, CaseFindings(getattr(item, "callspec").params[FIXTURE]))  # noqa: B009
 
 
 def get_solvable_case(item: pytest.Item) -> Case | None:

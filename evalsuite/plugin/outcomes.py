@@ -25,7 +25,6 @@ from evalsuite.plugin.pytest_internals import escape_traceback, is_traceback, ma
 from evalsuite.plugin.xdist import is_worker
 
 if TYPE_CHECKING:
-    from evalsuite.engine.cases import Case
     from evalsuite.results.runs import Run
 
     Raised = pytest.ExceptionInfo[BaseException]
@@ -62,11 +61,10 @@ def pytest_item_runs(item: pytest.Item) -> Generator[None, object, object]:
 def _send_record(item: pytest.Item) -> None:
     listener = item.config.pluginmanager.get_plugin("evalsuite-listener")
     findings = item.stash.get(FINDINGS, None)
-    case = get_case(item)
-    if listener is None or case is None or findings is None or findings.outcome not in {"failed", "error"}:
+    if listener is None or findings is None or findings.outcome not in {"failed", "error"}:
         return
     report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "teardown")
-    _attach_record_to_report(item, case, report)
+    _attach_record_to_report(item, report)
     listener.pytest_runtest_logreport(report)
 
 
@@ -122,47 +120,44 @@ def pytest_runtest_makereport(
     if is_traceback(report.longrepr):
         escape_traceback(report.longrepr)
     if excinfo is not None:
-        _record_failure(item, case, excinfo, report)
+        _record_failure(item, excinfo, report)
     findings = item.stash.get(FINDINGS, None)
     if report.when == "call" and findings is not None and findings.scores.get("calls") == 0.0:
         lines = [entry["content"] for entry in findings.logs.get("calls", ()) if entry.get("role") == "calls"]
         if lines:  # Another scorer's score named `calls` may lack such a log.
             report.sections.append(("tool calls: - expected, + made", "\n".join(lines)))
     if report.when == "teardown" and not is_only_listing(item.config):
-        _attach_record_to_report(item, case, report)
+        _attach_record_to_report(item, report)
     return report
 
 
-def _record_failure(item: pytest.Item, case: Case, excinfo: Raised, report: pytest.TestReport) -> None:
+def _record_failure(item: pytest.Item, excinfo: Raised, report: pytest.TestReport) -> None:
     """Record the exception of a case's phase, and add the case's question, answer and scores to the report."""
-    from evalsuite.engine.case_record import find_excuse
     from evalsuite.output.reports.case_block import format_case_block
     from evalsuite.results.tally import choose_primary
 
-    process, findings = item.config.stash[PROCESS], get_findings(item)
-    error = excinfo.value
-    if isinstance(error, SpendLimitReached) and process.settings.until_decided:
-        findings.outcome, findings.cause = "skipped", SpendLimitReached.__name__
+    process, findings, error = item.config.stash[PROCESS], get_findings(item), excinfo.value
+    settings, in_test = process.settings, report.when == "call"
+    is_missed = findings.record_error(error, get_message(error), settings, process.quarantine, in_test=in_test)
+    if isinstance(error, SpendLimitReached) and findings.outcome == "skipped":
         report.outcome = "skipped"
         report.longrepr = (str(report.location[0]), report.location[1] or 0, "Skipped: the money is spent")
         return
-    if findings.record_error(error, get_message(error), in_test=report.when == "call"):
-        excuse = find_excuse(case, process.settings, process.quarantine)
+    if is_missed and report.outcome != "failed":
+        findings.excused = "xfail"
+    elif is_missed and any(getattr(item.config.option, name, False) for name in INSPECTING):
         # If the user inspects single failures (`-x`, `--pdb`), each missed threshold fails its case.
-        inspects = any(getattr(item.config.option, name, False) for name in INSPECTING)
-        if report.outcome != "failed":
-            findings.excused = "xfail"
-        elif excuse and not inspects:
-            # Show the missed threshold as an expected failure, because a gate or the quarantine covers the case.
-            findings.excused = excuse
-            report.outcome = "skipped"
-            report.wasxfail = EXCUSES[excuse]
+        findings.excused = None
+    elif is_missed and findings.excused:
+        # Show the missed threshold as an expected failure, because a gate or the quarantine covers the case.
+        report.outcome = "skipped"
+        report.wasxfail = EXCUSES[findings.excused]
     findings.failures += report.failed
     if findings.outcome in {"failed", "error"}:
-        record = findings.make_record(case, item.nodeid, process.model_name or "")
+        record = findings.make_record(item.nodeid, process.model_name or "")
         # Show all scores if the test reads no score by name, because the test may then depend on any score.
         few = findings.read and item.config.getoption("verbose", default=0) <= 0
-        main = choose_primary(case.bound.declaration.benchmark.primary, record.scores)
+        main = choose_primary(findings.case.bound.declaration.benchmark.primary, record.scores)
         scores = {main or "", *findings.read} if few else ()
         add_block_to_failure(item, excinfo, report, format_case_block(record, scores=scores))
 
@@ -193,10 +188,9 @@ class ReportTrimmer:
         return result
 
 
-def _attach_record_to_report(item: pytest.Item, case: Case, report: pytest.TestReport) -> None:
-    process = item.config.stash[PROCESS]
-    findings = get_findings(item)
-    kept = findings.make_storable_record(case, item.nodeid, process.settings, process.model_name or "")
+def _attach_record_to_report(item: pytest.Item, report: pytest.TestReport) -> None:
+    process, findings = item.config.stash[PROCESS], get_findings(item)
+    kept = findings.make_storable_record(item.nodeid, process.settings, process.model_name or "")
     # Send a plain tuple, because execnet does not serialise named tuples.
     setattr(report, RECORD, (*kept, findings.failures))
     # Delete the case's data (such as the transcript) to save memory, because pytest keeps all items until the end.
