@@ -16,8 +16,14 @@ import pytest
 
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import EvalsuiteError
-from evalsuite.plugin import collection, session
-from evalsuite.plugin.collection import pytest_generate_tests, pytest_make_collect_report
+from evalsuite.plugin import session
+from evalsuite.plugin.collection import (
+    pytest_choose_items,
+    pytest_collection_modifyitems,
+    pytest_generate_tests,
+    pytest_make_collect_report,
+    pytest_pycollect_makeitem,
+)
 from evalsuite.plugin.fixtures import endpoint, evalsuite_case, judge, model, sample, scores, transcript
 from evalsuite.plugin.listener import LISTENER
 from evalsuite.plugin.options import add_options, describe_former_options, list_models
@@ -35,6 +41,7 @@ from evalsuite.plugin.session import (
     pytest_report_header,
     pytest_sessionfinish,
     pytest_terminal_summary,
+    pytest_unconfigure,
 )
 from evalsuite.plugin.xdist import refuse_plain_workers, set_default_distribution
 
@@ -101,51 +108,12 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
         refuse_plain_workers(config, specs)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """Give a worker its connection to the gateway."""
-    node.config.stash[LISTENER].connect_node(node)
-
-
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Do not collect from folders of runs, because a run contains only data and may come from anybody."""
     return is_run_folder(collection_path) or None
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
-    """Mark a benchmark's function before pytest makes its items; afterwards, count its cases."""
-    collection.mark_function(obj)
-    made = yield
-    collection.count_collected_cases(collector.config, made)
-    return made
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Refuse gates and `--mode` options that apply to none of the collected cases, before any case runs."""
-    collection.add_parameters_to_samples(items)
-    collection.check_gates_and_modes(session, items)
-
-
-@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
-def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select this machine's shard and set the run's order, after -k and -m have selected items."""
-    collection.drop_and_order_items(config, items)
-    collection.check_judge_and_sandboxes(session, items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Let pytest show where a signal interrupted the code, even if it arrived between two lines."""
     remove_unknown_lines(excinfo)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]:
-    """Release all resources, and restore a failing exit status that another plugin's hook has changed."""
-    try:
-        return (yield)
-    finally:
-        session.restore_exit_status(config)
-        session.release_resources(config)

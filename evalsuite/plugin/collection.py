@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,16 +20,13 @@ from evalsuite.plugin.process import PROCESS
 from evalsuite.plugin.pytest_internals import compile_keywords, has_parameters
 from evalsuite.plugin.xdist import get_worker_data
 
-if TYPE_CHECKING:
-    from evalsuite.engine.declaration import Declaration
-
 PACKAGE = Path(__file__).parents[1]
 
 NAMING = ("pytest_generate_tests", "pytest_itemcollected", "pytest_pycollect_makeitem", "pytest_collection_modifyitems")
 """Hooks with which a suite can add names to items before `-k` selects items."""
 
 
-def mark_function(function: object) -> None:
+def _mark_function(function: object) -> None:
     """Mark a benchmark's function for pytest, and refuse benchmarks that are methods of a `unittest.TestCase`."""
     if isinstance(function, type) and hasattr(function, "assertEqual"):  # A `unittest.TestCase`.
         for name, method in vars(function).items():
@@ -70,42 +67,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             return
         if reason:
             raise pytest.Collector.CollectError(reason)
-        _register_declaring_function(process.declaring_functions, declaration, metafunc.definition.nodeid)
-        bound = bind_benchmark(declaration, settings, name or "", config.rootpath, metafunc.definition.nodeid)
-        process.functions.add(metafunc.definition.nodeid)
+        declared, nodeid = declaration.benchmark.name, metafunc.definition.nodeid
+        first, pools = process.declaring_functions.setdefault(declared, (nodeid, declaration.pool))
+        if nodeid != first and not (pools and declaration.pool):
+            raise SettingsError(
+                f"benchmark {declared} is declared in {first} and in {nodeid}, so their cases would be counted as one "
+                "benchmark's: rename one of them, or write pool=True in both if that is meant"
+            )
+        bound = bind_benchmark(declaration, settings, name or "", config.rootpath, nodeid)
+        process.functions.add(nodeid)
         may_be_selected = None if process.lists_all else _make_keyword_filter(metafunc)
         cases = make_cases(bound, settings, process.shard_assigner, may_be_selected)
     except EvalsuiteError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     metafunc.parametrize(FIXTURE, cases, ids=[case.short_id for case in cases], indirect=True)
     if listener is not None:
-        listener.live[metafunc.definition.nodeid] = declaration.benchmark
+        listener.live[nodeid] = declaration.benchmark
 
 
-def _register_declaring_function(
-    declaring_functions: dict[str, tuple[str, bool]], declaration: Declaration, nodeid: str
-) -> None:
-    """Note which function declares a benchmark; refuse a second function, unless both have `pool=True`."""
-    name = declaration.benchmark.name
-    first, pools = declaring_functions.setdefault(name, (nodeid, declaration.pool))
-    if nodeid != first and not (pools and declaration.pool):
-        raise SettingsError(
-            f"benchmark {name} is declared in {first} and in {nodeid}, so their cases would be counted as one "
-            "benchmark's: rename one of them, or write pool=True in both if that is meant"
-        )
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
+    """Mark a benchmark's function before pytest makes its items; afterwards, count its cases.
 
-
-def count_collected_cases(config: pytest.Config, items: object) -> None:
-    """Add a function's cases to the session's counts: those made by pytest, and those that `-k` excluded before."""
-    cases = list_cases(items) if isinstance(items, list) else []
-    if not cases:
-        return
-    choice, collected = cases[0].choice, config.stash[PROCESS].collected
-    entry = collected.setdefault(cases[0].bound.name, {"cases": 0, "samples": 0, "of": 0})
-    variants = len(cases) // len(set(map(id, cases)))  # Items per case; more than one if the test has parameters.
-    entry["cases"] = (entry["cases"] or 0) + len(cases) + choice.left_out * variants
-    entry["samples"] = (entry["samples"] or 0) + choice.samples
-    entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
+    The counts are of the cases that pytest made, and of those that `-k` excluded before.
+    """
+    _mark_function(obj)
+    made = yield
+    if cases := list_cases(made) if isinstance(made, list) else []:
+        choice, collected = cases[0].choice, collector.config.stash[PROCESS].collected
+        entry = collected.setdefault(cases[0].bound.name, {"cases": 0, "samples": 0, "of": 0})
+        variants = len(cases) // len(set(map(id, cases)))  # Items per case; more than one if the test has parameters.
+        entry["cases"] = (entry["cases"] or 0) + len(cases) + choice.left_out * variants
+        entry["samples"] = (entry["samples"] or 0) + choice.samples
+        entry["of"] = None if choice.of is None or entry["of"] is None else entry["of"] + choice.of
+    return made
 
 
 def _explain_uncallable_model(config: pytest.Config) -> str:
@@ -125,21 +120,14 @@ def _make_keyword_filter(metafunc: pytest.Metafunc) -> Callable[[str], bool] | N
     from the test's parameters other than the case, or from hooks of the suite.
     """
     text = metafunc.config.option.keyword.strip()
-    if not text or has_parameters(metafunc) or _has_renaming_hooks(metafunc.config):
+    renaming = [each.plugin for hook in NAMING for each in getattr(metafunc.config.hook, hook).get_hookimpls()]
+    is_renamed = any(str(getattr(plugin, "__file__", "")).endswith("conftest.py") for plugin in renaming)
+    if not text or is_renamed or has_parameters(metafunc):
         return None
     matches, name = compile_keywords(text, metafunc.definition), metafunc.definition.name
     if matches is None:
         return None
     return lambda id_: matches(f"{name}[{id_}]")
-
-
-def _has_renaming_hooks(config: pytest.Config) -> bool:
-    """Tell whether a conftest.py implements a hook that may change names or marks of items."""
-    return any(
-        str(getattr(implementation.plugin, "__file__", "")).endswith("conftest.py")
-        for hook in NAMING
-        for implementation in getattr(config.hook, hook).get_hookimpls()
-    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -157,18 +145,16 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
-def add_parameters_to_samples(items: Sequence[pytest.Item]) -> None:
-    """Add the values of `pytest.mark.parametrize` to the cases' samples, if the benchmark's function has this mark."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Refuse gates and `--mode` options that apply to none of the collected cases, before any case runs."""
     for item in items:
+        # Add the values of `pytest.mark.parametrize`, if the benchmark's function has this mark, to the case's sample.
         case = get_case(item)
         parameters: dict[str, object] = getattr(item, "callspec").params if case is not None else {}  # noqa: B009
         own = {name: value for name, value in parameters.items() if name != FIXTURE}
         if case is not None and own:
             parameters[FIXTURE] = case.add_parameters(own, item.nodeid)
-
-
-def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that each gate and each `--mode` of the command line applies to at least one of the collected cases."""
     config = session.config
     process = config.stash[PROCESS]
     settings = process.settings
@@ -183,18 +169,6 @@ def check_gates_and_modes(session: pytest.Session, items: list[pytest.Item]) -> 
     _exit_for_problem(session, items, explain_unmet_option(list_cases(items), settings, gates, is_whole=is_whole))
 
 
-def check_judge_and_sandboxes(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Check that the judge and the sandboxes for the selected cases are available."""
-    if items and all(map(is_skipped_benchmark, items)):
-        _exit_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
-    cases = list_cases(items)
-    if not cases or is_only_listing(session.config):
-        return
-    settings = session.config.stash[PROCESS].settings
-    problem = explain_missing_judge(cases, settings) or explain_missing_sandbox(cases, settings)
-    _exit_for_problem(session, items, problem)
-
-
 def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem: str) -> None:
     if not problem:
         return
@@ -204,8 +178,12 @@ def _exit_for_problem(session: pytest.Session, items: list[pytest.Item], problem
     session.ihook.pytest_collectreport(report=pytest.CollectReport("", "failed", problem, []))
 
 
-def drop_and_order_items(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remove the items that other shards and parts run; if the run may end early, shuffle the items."""
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_choose_items(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select this machine's shard and set the run's order, after -k and -m have selected items.
+
+    Then check that the judge and the sandboxes for the selected cases are available.
+    """
     process = config.stash[PROCESS]
     settings = process.settings
     if settings.shard or process.part is not None:
@@ -222,6 +200,11 @@ def drop_and_order_items(config: pytest.Config, items: list[pytest.Item]) -> Non
         from evalsuite.engine.cases import order_items
 
         items[:] = order_items(items, get_case, settings, process.workers)
+    if items and all(map(is_skipped_benchmark, items)):
+        _exit_for_problem(session, items, str(next(items[0].iter_markers("skip")).args[0]))
+    if (cases := list_cases(items)) and not is_only_listing(config):
+        problem = explain_missing_judge(cases, settings) or explain_missing_sandbox(cases, settings)
+        _exit_for_problem(session, items, problem)
 
 
 def read_selection(config: pytest.Config) -> dict[str, Any]:

@@ -101,7 +101,10 @@ class ReportListener:
     def _open_new_run(self) -> ActiveRun:
         from evalsuite.engine.open_run import ActiveRun, HookCaller
 
-        plan, part, reports = self._list_planned_cases(), self.spec.part, self.spec.reports_folder
+        plan, part, reports = self._worker_plan, self.spec.part, self.spec.reports_folder
+        if plan is None:
+            items = self._session.items if self._session is not None else []
+            plan = self._config.stash[PROCESS].make_planned_cases(items)
         absent = self._list_gated_benchmarks() - {planned.benchmark for planned in plan}
         selection = {
             # Whether the command line selects only some cases: by -k, -m, --lf, a file or an id.
@@ -115,7 +118,14 @@ class ReportListener:
                 f"the suite has {self.case_count:,} cases, but had {part.cases:,} in the run's earlier parts; the next "
                 "--resume begins with the first part again"
             )
-        order, hooks = self._list_items_in_planned_order(), HookCaller(self._config)
+        order: list[str] = []
+        if self.settings.can_end_early:
+            from evalsuite.decisions.early_stops import interleave_parts
+
+            # Fix the order in which results count before the first call.
+            awaited = [item for item in self.items if item not in self._finished_plain_items]
+            order = interleave_parts(awaited, len(self._channels) or 1)
+        hooks = HookCaller(self._config)
         run = ActiveRun(
             self.spec, plan, order, selection=selection, live=self.live, stop=self._stop_session, hooks=hooks
         )
@@ -163,20 +173,6 @@ class ReportListener:
             or find_benchmarks_declared_elsewhere(gated, self._config, self.spec.reports_folder) != gated
         )
 
-    def _list_items_in_planned_order(self) -> list[str]:
-        """Return the order, fixed before the first call, in which results count if the run may end early."""
-        if not self.settings.can_end_early:
-            return []
-        from evalsuite.decisions.early_stops import interleave_parts
-
-        awaited = [item for item in self.items if item not in self._finished_plain_items]
-        return interleave_parts(awaited, len(self._channels) or 1)
-
-    def _list_planned_cases(self) -> list[PlannedCase]:
-        if self._worker_plan is not None:
-            return self._worker_plan
-        return self._config.stash[PROCESS].make_planned_cases(self._session.items) if self._session is not None else []
-
     def _count_selected_cases(self, plan: Sequence[PlannedCase]) -> dict[str, dict[str, int | None]]:
         """Return how many cases of each benchmark were collected and selected.
 
@@ -221,7 +217,8 @@ class ReportListener:
         failures = self._failures.values()
         return sum(failed for failed, _ in failures), sum(excused for _, excused in failures)
 
-    def connect_node(self, node: Any) -> None:
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
         """Give a worker, before it starts, the settings and a connection to the gateway."""
         from evalsuite.gateway.concealment import make_public_settings
 

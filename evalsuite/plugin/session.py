@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -300,7 +300,17 @@ def _has_ended_part(config: pytest.Config) -> bool:
     return listener is not None and listener.has_opened_run and bool(listener.run.continuation)
 
 
-def restore_exit_status(config: pytest.Config) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]:
+    """Release all resources, and restore a failing exit status that another plugin's hook has changed."""
+    try:
+        return (yield)
+    finally:
+        _restore_exit_status(config)
+        _release_resources(config)
+
+
+def _restore_exit_status(config: pytest.Config) -> None:
     """Restore the exit status if a conftest's hook changed it to 0, or ended the session before the report.
 
     A hook may set `session.exitstatus`, or call `pytest.exit` or `sys.exit`.
@@ -314,7 +324,7 @@ def restore_exit_status(config: pytest.Config) -> None:
         ending.code = ending.code or least
 
 
-def release_resources(config: pytest.Config) -> None:
+def _release_resources(config: pytest.Config) -> None:
     """Cancel the cases in flight, close open resources, and restore the signal handlers."""
     process = config.stash.get(PROCESS, None)
     if process is not None:
