@@ -206,7 +206,7 @@ class BatchBackend(Backend):
             stored_batch = self._batches.record_batch(self._asked, path, uuid.uuid4().hex, lines)
             self._under_way[stored_batch] = None
             file = await self._server.upload_file(f"evalsuite-{stored_batch.number}", b"".join(lines.values()))
-            self._batches.store_file_id(stored_batch.number, file)
+            self._batches.store_server_id(stored_batch.number, "file", file)
             state = await self._create_batch(stored_batch, file)
         except Exception as error:  # noqa: BLE001 - every caller receives the error
             if stored_batch is not None:
@@ -226,7 +226,7 @@ class BatchBackend(Backend):
             if made is None:
                 raise
             state = made
-        self._batches.store_batch_id(stored_batch.number, state.batch)
+        self._batches.store_server_id(stored_batch.number, "batch", state.batch)
         return state
 
     async def _retry_until_answered(self, request: Callable[[], Awaitable[T]]) -> T:
@@ -278,7 +278,7 @@ class BatchBackend(Backend):
         if state is None and stored_batch.file:
             return await self._create_batch(stored_batch, stored_batch.file)
         if state is not None:
-            self._batches.store_batch_id(stored_batch.number, state.batch)
+            self._batches.store_server_id(stored_batch.number, "batch", state.batch)
         return state
 
     async def _poll_until_ended(self, stored_batch: StoredBatch, state: BatchState) -> None:

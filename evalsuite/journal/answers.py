@@ -27,9 +27,6 @@ COPIED_TABLES = ("parts", "requests", "answers", "tool_calls", "outcomes")
 class Answers:
     """A gateway's stored answers and tool calls. An answer is written to the file before the caller receives it.
 
-    Args:
-        session: the number of the pytest session that writes to the run; None outside a run.
-
     Attributes:
         damaged: number of damaged answers found; their requests are sent again.
         has_older_keys: whether some answers have an older version's keys, which are the same for equal requests.
@@ -37,10 +34,10 @@ class Answers:
         outcomes: requests that ended without an answer; None if this process does not run cases.
     """
 
-    def __init__(self, database: Database, session: int | None = None) -> None:
-        self._database, self._session = database, session
-        self.tool_calls = StoredToolCalls(database, session)
-        self.outcomes: UnansweredRequests | None = UnansweredRequests(database, session)
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.tool_calls = StoredToolCalls(database)
+        self.outcomes: UnansweredRequests | None = UnansweredRequests(database)
         self.damaged = 0
         self.has_older_keys = database.read_row(OLDER) is not None
         self._queue = database.queue
@@ -89,7 +86,7 @@ class Answers:
         """Store a completion with the next transaction, unless the key already has a completion."""
         asked, parts = split_large_strings(dumps(encode_request(request)))
         answered = dumps(encode_completion(completion))
-        row = (key, answered, compute_checksum(key, asked, answered), self._session, time.time())
+        row = (key, answered, compute_checksum(key, asked, answered), self._database.session, time.time())
         stays = False
 
         def write_answer(db: sqlite3.Connection) -> None:
@@ -110,7 +107,7 @@ class Answers:
             reserved: the highest cost of the call, in US dollars; unless it is 0, write to the file at once.
         """
         self._attempts += 1
-        values = (self._attempts, key, self._session, time.time(), reserved)
+        values = (self._attempts, key, self._database.session, time.time(), reserved)
         statement = "INSERT INTO attempts VALUES (?, ?, ?, ?, NULL, 'sent', ?, NULL, NULL, NULL, '')"
         self._queue.queue_write(lambda db: db.execute(statement, values))
         self._queue.flush_within(0.0 if reserved else LONGEST_DELAY)
@@ -182,15 +179,12 @@ class Answers:
 class UnansweredRequests:
     """Requests that ended without an answer because they failed permanently or their case cancelled them.
 
-    Args:
-        session: the number of the pytest session that writes to the run; None outside a run.
-
     Attributes:
         cancelled: seconds until the cancellation, by the key of the request that a case cancelled.
     """
 
-    def __init__(self, database: Database, session: int | None = None) -> None:
-        self._database, self._session = database, session
+    def __init__(self, database: Database) -> None:
+        self._database = database
         cancelled = database.read_rows("SELECT key, cancelled FROM outcomes WHERE cancelled IS NOT NULL")
         self.cancelled: dict[str, float] = dict(cancelled)
         self._holds_errors = database.read_row("SELECT 1 FROM outcomes WHERE error IS NOT NULL LIMIT 1") is not None
@@ -206,7 +200,7 @@ class UnansweredRequests:
             case: the name of the case that sends the request.
         """
         query = "SELECT error, session IS ? FROM outcomes WHERE key = ? AND error IS NOT NULL"
-        row = self._database.read_row(query, self._session, key) if self._holds_errors else None
+        row = self._database.read_row(query, self._database.session, key) if self._holds_errors else None
         if row is None:
             return None
         error, is_of_this_session = json.loads(row[0]), row[1]
@@ -236,19 +230,15 @@ class UnansweredRequests:
             f"INSERT INTO outcomes (key, {column}, session) VALUES (?, ?, ?) "  # noqa: S608 - a constant
             f"ON CONFLICT (key) DO UPDATE SET {column} = excluded.{column}, session = excluded.session"
         )
-        values = (key, value, self._session)
+        values = (key, value, self._database.session)
         await self._database.queue.commit(lambda db: db.execute(statement, values))
 
 
 class StoredToolCalls:
-    """Stored arguments and results of tool calls.
+    """Stored arguments and results of tool calls."""
 
-    Args:
-        session: the number of the pytest session that writes to the run; None outside a run.
-    """
-
-    def __init__(self, database: Database, session: int | None = None) -> None:
-        self._database, self._session = database, session
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @property
     def read_only(self) -> bool:
@@ -266,7 +256,7 @@ class StoredToolCalls:
         """Store a tool call; an earlier call with the same number is replaced."""
         written, parts = split_large_strings(json.dumps(result, ensure_ascii=False))
         arguments = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-        row = (case, epoch, number, name, arguments, written, self._session, time.time())
+        row = (case, epoch, number, name, arguments, written, self._database.session, time.time())
         self._database.write(
             *(("INSERT OR IGNORE INTO parts VALUES (?, ?)", part) for part in parts),
             ("INSERT OR REPLACE INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from evalsuite.journal.database import Database
@@ -40,12 +40,9 @@ class StoredBatches:
             db.executemany("INSERT INTO batch_lines VALUES (?, ?, NULL, 0)", ((number, key) for key in keys))
         return StoredBatch(number or 0, path, mark, None, None, row[3])
 
-    def store_file_id(self, number: int, file: str) -> None:
-        """Store the id that the server gave to the file with a batch's requests."""
-        self._database.write(("UPDATE batches SET file = ? WHERE number = ?", (file, number)))
-
-    def store_batch_id(self, number: int, batch: str) -> None:
-        self._database.write(("UPDATE batches SET batch = ? WHERE number = ?", (batch, number)))
+    def store_server_id(self, number: int, kind: Literal["file", "batch"], server_id: str) -> None:
+        """Store the id that the server gave to a batch, or to the file with its requests."""
+        self._database.write((f"UPDATE batches SET {kind} = ? WHERE number = ?", (server_id, number)))  # noqa: S608
 
     def delete_batch(self, number: int) -> None:
         """Delete a batch that the server never received."""

@@ -42,14 +42,6 @@ CREATE TABLE sessions (
     stopped   TEXT,              -- why it ended early
     exported  INTEGER            -- records.jsonl holds all records up to this number
 );
--- Who is writing, for people to read; the lock on the file beside the journal is what counts.
-CREATE TABLE lease (
-    only     INTEGER PRIMARY KEY CHECK (only = 1),
-    session  INTEGER NOT NULL,
-    host     TEXT NOT NULL,
-    pid      INTEGER NOT NULL,
-    since    TEXT NOT NULL
-);
 -- What each session planned, before anything was asked.
 CREATE TABLE cases (
     session       INTEGER NOT NULL,
@@ -189,11 +181,13 @@ class Database:
 
     Attributes:
         lost_rows: the number of rows that could not be recovered when the file was repaired.
+        session: the number of the pytest session that writes to the run; None outside a run.
         queue: writes that wait for the next transaction.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path, self.read_only, self.lost_rows = path, read_only, 0
+        self.session: int | None = None
         if read_only and not path.is_file():
             raise RunError(f"{path}: no such journal; a run that can be replayed has one beside its records")
         self._lock = threading.RLock()

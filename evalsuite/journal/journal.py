@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -60,24 +58,20 @@ class Journal:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.database = Database(path, read_only=read_only)
         self.session = int(self.database.read_row("SELECT coalesce(max(id), 0) FROM sessions")[0])
-        self.answers = Answers(self.database, self.session)
+        self.database.session = self.session
+        self.answers = Answers(self.database)
 
     def begin_session(self, started: str, command: str) -> None:
         """Store that a new session writes to the journal from now on."""
         self.session += 1
-        self.answers = Answers(self.database, self.session)
-        lease = (1, self.session, platform.node(), os.getpid(), started)
-        self.database.write(
-            ("INSERT INTO sessions VALUES (?, ?, NULL, ?, NULL, NULL)", (self.session, started, command)),
-            ("INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?, ?)", lease),
-        )
+        self.database.session = self.session
+        statement = "INSERT INTO sessions VALUES (?, ?, NULL, ?, NULL, NULL)"
+        self.database.write((statement, (self.session, started, command)))
 
     def end_session(self, ended: str, stopped: str | None) -> None:
         """Store when the session ended and, if it ended early, why."""
-        self.database.write(
-            ("UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?", (ended, stopped, self.session)),
-            ("DELETE FROM lease", ()),
-        )
+        statement = "UPDATE sessions SET ended = ?, stopped = ? WHERE id = ?"
+        self.database.write((statement, (ended, stopped, self.session)))
 
     def mark_records_exported(self) -> None:
         """Record that `records.jsonl` contains all records."""

@@ -44,7 +44,6 @@ class RunLock:
     """The right to write to a run; it ends with `release` or with the process."""
 
     def __init__(self, folder: Path, name: str = LOCK) -> None:
-        self.folder = folder
         try:
             self._file = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
@@ -53,31 +52,26 @@ class RunLock:
                 "file: make the folder writable, or use a copy of it"
             ) from error
         try:
-            self._lock_file()
-        except BaseException:
-            os.close(self._file)
-            raise
-
-    def _lock_file(self) -> None:
-        try:
             import fcntl
-        except ImportError:
-            # Windows has no such lock, so nothing keeps two sessions from writing to the same run.
-            return
-        try:
+
             # Use `lockf`, because forked children do not inherit its lock, which therefore ends with the session's
             # process.
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass  # Windows has no such lock, so nothing keeps two sessions from writing to the same run.
         except (BlockingIOError, PermissionError) as error:
+            holder = self._read_holder()
+            self.release()
             raise LockedError(
-                f"run {self.folder.name} is being written to by another session{self._read_holder()}: wait for it, or "
-                "stop it; each request would be paid for twice"
+                f"run {folder.name} is being written to by another session{holder}: wait for it, or stop it; each "
+                "request would be paid for twice"
             ) from error
         except OSError as error:
+            self.release()
             # Refuse a file system without locks, because SQLite would wait for the unsupported lock as if another
             # process held it.
             raise RunError(
-                f"{self.folder} is on a file system without locks ({error.strerror}), and a journal needs them: "
+                f"{folder} is on a file system without locks ({error.strerror}), and a journal needs them: "
                 "name a folder on another one with --reports"
             ) from error
 
