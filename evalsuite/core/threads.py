@@ -39,7 +39,11 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
         try:
             outcome = function(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever it is, somebody waits for it
-            set_outcome, outcome = result.set_exception, _make_raisable_error(error)
+            set_outcome, outcome = result.set_exception, error
+            if not isinstance(error, Exception) or isinstance(error, (StopIteration, StopAsyncIteration)):
+                # A future cannot raise these errors.
+                outcome = RaisedInThread(describe_error(error))
+                outcome.__cause__ = error
         # If the event loop has ended, nobody waits for the result.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(resolve_future_if_pending, set_outcome, outcome)
@@ -49,15 +53,6 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
         target=context.run, args=(call_function_and_resolve_future,), name="evalsuite-call", daemon=True
     ).start()
     return await result
-
-
-def _make_raisable_error(error: BaseException) -> BaseException:
-    """Return the error if a future can raise it; otherwise wrap it in `RaisedInThread`."""
-    if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
-        return error
-    stand_in = RaisedInThread(describe_error(error))
-    stand_in.__cause__ = error
-    return stand_in
 
 
 async def call_maybe_async(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

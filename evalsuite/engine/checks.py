@@ -89,23 +89,15 @@ def check_given_options(settings: Settings, root: Path, given_models: AbstractSe
     if settings.can_end_early and not settings.gate:
         raise SettingsError("--until-decided needs a gate: --gate or evalsuite_gates")
     if settings.max_cost is not None:
-        from evalsuite.gateway.spend import explain_unknown_price
+        from evalsuite.gateway.spend import explain_unknown_price, find_price, read_prices
 
-        for name in _find_unpriced_models(settings):
-            raise SettingsError(explain_unknown_price(name))
+        prices = read_prices(settings.price)
+        for name in filter(None, (settings.model, settings.judge_model, settings.user_model)):
+            is_metered = not needs_outside_code(name) and open_backend(name).metered
+            if is_metered and find_price(name, prices) is None:
+                raise SettingsError(explain_unknown_price(name))
     if not settings.replay:
         _check_models(settings, given_models)
-
-
-def _find_unpriced_models(settings: Settings) -> list[str]:
-    from evalsuite.gateway.spend import find_price, read_prices
-
-    prices = read_prices(settings.price)
-    return [
-        name
-        for name in (settings.model, settings.judge_model, settings.user_model)
-        if name and not needs_outside_code(name) and open_backend(name).metered and find_price(name, prices) is None
-    ]
 
 
 def check_reports_folder(folder: Path) -> None:
@@ -134,10 +126,16 @@ def _check_models(settings: Settings, given_models: AbstractSet[str]) -> None:
         if given_models:
             check_services(services)
         return
-    for model, base_url in _list_given_models(settings, given_models):
-        _check_model(model, base_url, settings)
+    for name, base_url in _list_given_models(settings, given_models):
+        _check_model(name, base_url, settings)
     if settings.batch and given_models:
-        _check_batch_support(settings)
+        from evalsuite.batches.backend import require_batch_interface
+        from evalsuite.gateway.opening import make_credentials
+
+        credentials = make_credentials(settings)
+        for name, base_url in dict.fromkeys(_list_given_models(settings, {"model", "judge_model", "user_model"})):
+            model = require_model_name(name)
+            require_batch_interface(model, open_backend(model, base_url, credentials))
 
 
 def _list_given_models(settings: Settings, given_models: AbstractSet[str]) -> list[tuple[str | None, str | None]]:
@@ -148,16 +146,6 @@ def _list_given_models(settings: Settings, given_models: AbstractSet[str]) -> li
         "user_model": (settings.user_model, settings.user_base_url),
     }
     return [model for option, model in roles.items() if option in given_models and (option == "model" or model[0])]
-
-
-def _check_batch_support(settings: Settings) -> None:
-    from evalsuite.batches.backend import require_batch_interface
-    from evalsuite.gateway.opening import make_credentials
-
-    credentials = make_credentials(settings)
-    for name, base_url in dict.fromkeys(_list_given_models(settings, {"model", "judge_model", "user_model"})):
-        model = require_model_name(name)
-        require_batch_interface(model, open_backend(model, base_url, credentials))
 
 
 def explain_unmet_option(

@@ -131,7 +131,7 @@ def benchmark(  # noqa: PLR0913 - a declaration's parts, given by name
         declared = Benchmark(
             name=name,
             title=name,
-            load=lambda _: Dataset(_add_tags(samples, _make_solver_tagger(solver)), "samples in the test file"),
+            load=lambda _: Dataset(_add_solver_tags(samples, solver), "samples in the test file"),
             solver=lambda _: solver,  # type: ignore[arg-type, return-value] # None: the test asks by itself
             scorers=lambda _: scorers,
             **_make_case_metric_arguments(name, metrics),
@@ -196,33 +196,28 @@ def _check_declaration(declared: Benchmark, epochs: int | None, at_least: int | 
             raise SettingsError(f"@benchmark({declared.name!r}): every benchmark has a metric {name!r}; rename it")
 
 
-Tags = Callable[["Sample"], Mapping[str, str]]
-
-
-def _make_solver_tagger(solver: AnySolver | None) -> Tags | None:
-    """Make a function that adds a solver's tags to a sample, whose own tags take precedence; None without tags."""
-    tags = getattr(solver, "tags", None)
-    return (lambda sample: {**tags, **sample.tags}) if tags and isinstance(tags, Mapping) else None
+def _add_solver_tags(samples: Sequence[Sample], solver: AnySolver | None) -> Sequence[Sample]:
+    """Add the tags of a solver, if it has any, to samples, whose own tags take precedence."""
+    tags: Any = getattr(solver, "tags", None)
+    is_tagged = tags and isinstance(tags, Mapping)
+    return _replace_tags(samples, lambda sample: {**tags, **sample.tags}) if is_tagged else samples
 
 
 def _load_clustered_samples(
     load_dataset: Callable[[Setup], Dataset], cluster: str | Callable[[Sample], object], setup: Setup
 ) -> Dataset:
+    def add_cluster_tag(sample: Sample) -> dict[str, str]:
+        value = cluster(sample) if callable(cluster) else sample.tags.get(cluster, sample.metadata.get(cluster))
+        if value is None or str(value) == "":
+            named = f"no {cluster!r} among its tags and metadata" if isinstance(cluster, str) else "no cluster"
+            raise SettingsError(f"sample {sample.id} has {named}, which @benchmark(cluster=...) asks for")
+        return {**sample.tags, "cluster": str(value)}
+
     dataset = load_dataset(setup)
-    return replace(dataset, samples=_add_tags(dataset.samples, partial(_add_cluster_tag, cluster)))
+    return replace(dataset, samples=_replace_tags(dataset.samples, add_cluster_tag))
 
 
-def _add_cluster_tag(cluster: str | Callable[[Sample], object], sample: Sample) -> dict[str, str]:
-    value = cluster(sample) if callable(cluster) else sample.tags.get(cluster, sample.metadata.get(cluster))
-    if value is None or str(value) == "":
-        named = f"no {cluster!r} among its tags and metadata" if isinstance(cluster, str) else "no cluster"
-        raise SettingsError(f"sample {sample.id} has {named}, which @benchmark(cluster=...) asks for")
-    return {**sample.tags, "cluster": str(value)}
-
-
-def _add_tags(samples: Sequence[Sample], make_tags: Tags | None) -> Sequence[Sample]:
-    if make_tags is None:
-        return samples
+def _replace_tags(samples: Sequence[Sample], make_tags: Callable[[Sample], Mapping[str, str]]) -> Sequence[Sample]:
     if isinstance(samples, LazySamples):
         return samples.tagged(make_tags)
     tagged = (replace(sample, tags=make_tags(sample)) for sample in samples)

@@ -97,6 +97,11 @@ def prepare_run(
                 check_reports_folder(root / settings.reports)
         if settings.given:
             check_given_options(settings, root, given_models if runs_cases else frozenset())
+        quarantine = None
+        if settings.quarantine is not None:
+            from evalsuite.decisions.quarantine import read_quarantine
+
+            quarantine = read_quarantine(root / settings.quarantine, datetime.now().astimezone())
         return RunSpec(
             settings=settings,
             model=settings.model or find_default_model(),
@@ -104,7 +109,7 @@ def prepare_run(
             command=command,
             selection=selection,
             lease=lease,
-            quarantine=_read_quarantine(settings, root),
+            quarantine=quarantine,
         )
     except BaseException:
         if lease is not None:
@@ -218,14 +223,6 @@ def _build_program_environment(settings: Settings) -> None:
     from evalsuite.sandbox.environments import provide_environment
 
     provide_environment(settings.program_env, print_progress)
-
-
-def _read_quarantine(settings: Settings, root: Path) -> Quarantine | None:
-    if settings.quarantine is None:
-        return None
-    from evalsuite.decisions.quarantine import read_quarantine
-
-    return read_quarantine(root / settings.quarantine, datetime.now().astimezone())
 
 
 def format_command(args: Sequence[str]) -> str:

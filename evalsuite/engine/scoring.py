@@ -28,7 +28,7 @@ class ScoreWithNote(float):
 
     note: str
 
-    def __new__(cls, value: float, note: str) -> Self:
+    def __new__(cls, value: float, note: str = "") -> Self:
         score = super().__new__(cls, value)
         line = " ".join(note.split())
         score.note = "".join(sign for sign in line[:LONGEST_NOTE] if sign.isprintable())
@@ -40,10 +40,6 @@ class ScoreWithNote(float):
 
     def __str__(self) -> str:
         return float.__repr__(self)
-
-    def __reduce__(self) -> tuple[type[ScoreWithNote], tuple[float, str]]:
-        """Keep the note when the score is copied or pickled."""
-        return (ScoreWithNote, (float(self), self.note))
 
 
 class ScoresByName(dict[str, float]):
@@ -111,20 +107,15 @@ def needs_run_judge(scorer: object) -> bool:
 
 def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
     """Check that a benchmark's solver and scorers can be called, and that the names of their scores are unique."""
+    given_by: dict[str, object] = {}
     try:
-        if solver is not None and not callable(solver):
-            raise SettingsError(f"{_format_callable(solver)} is not a solver; a solver is called with (sample, model)")
-        check_callable(solver, "a solver takes (sample, model)")
+        if solver is not None:
+            _require_callable(solver, "solver", "(sample, model)")
         if not isinstance(scorers, Sequence) or isinstance(scorers, str):
             raise SettingsError(f"scorers must be a list; write scorers=[...] around {_format_callable(scorers)}")
         for scorer in scorers:
-            if isinstance(scorer, (JudgedScorer, ModelScorer)) and not inspect.isclass(scorer):
-                continue
-            if not callable(scorer):
-                raise SettingsError(
-                    f"{_format_callable(scorer)} is not a scorer; a scorer is called with (sample, transcript)"
-                )
-            check_callable(scorer, SCORER_SIGNATURE)
+            if inspect.isclass(scorer) or not isinstance(scorer, (JudgedScorer, ModelScorer)):
+                _require_callable(scorer, "scorer", "(sample, transcript)")
         for scorer in scorers:
             metrics = getattr(scorer, "metrics", None) or {}
             if not isinstance(metrics, Mapping) or not all(
@@ -133,7 +124,11 @@ def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
                 raise SettingsError(
                     f"{_format_callable(scorer)}.metrics is {metrics!r:.80}; write {{'quality': Metric(range=(0, 1))}}"
                 )
-        _require_unique_score_names(scorers)
+            # Compare declared names only, because other scores' names are known only when the scores arrive.
+            if twice := [
+                name for name in metrics if "*" not in name and given_by.setdefault(name, scorer) is not scorer
+            ]:
+                raise SettingsError(f"two scorers give the score {twice[0]!r}; rename one of them, or leave it out")
         if scorers and solver is None:
             raise SettingsError(
                 "it has scorers but no solver, so nothing would be scored; add solver=generate(), or leave out scorers"
@@ -142,13 +137,10 @@ def check_benchmark_parts(name: str, solver: object, scorers: object) -> None:
         raise SettingsError(f"benchmark {name}: {error}") from error
 
 
-def _require_unique_score_names(scorers: Sequence[object]) -> None:
-    # Compare declared names only, because other scores' names are known only when the scores arrive.
-    given_by: dict[str, object] = {}
-    for scorer in scorers:
-        for name in getattr(scorer, "metrics", None) or ():
-            if given_by.setdefault(name, scorer) is not scorer and "*" not in name:
-                raise SettingsError(f"two scorers give the score {name!r}; rename one of them, or leave it out")
+def _require_callable(part: object, kind: str, arguments: str) -> None:
+    if not callable(part):
+        raise SettingsError(f"{_format_callable(part)} is not a {kind}; a {kind} is called with {arguments}")
+    check_callable(part, f"a {kind} takes {arguments}")
 
 
 def check_callable(
