@@ -200,8 +200,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
         raise pytest.UsageError(str(error)) from error
     add_root_to_path(settings, config.rootpath)
     findings = check_machine(settings, config.rootpath, needs_sandbox=not config.getoption("doctor_without_programs"))
-    if any(finding.subject == SANDBOX and finding.fault for finding in findings) and _is_sandbox_unneeded(config):
-        findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
+    if any(finding.subject == SANDBOX and finding.fault for finding in findings):
+        cases = list_cases(collect_items(config))
+        if cases and not any(True for case in cases for _ in case.iterate_sandboxes()):
+            # No case of the suite runs programs written by a model.
+            findings = [replace(each, fault=each.fault and each.subject != SANDBOX) for each in findings]
     # Subtract 4, because the table's three columns are separated by two spaces each.
     width = WIDTH - 4 - max(len(each.subject) for each in findings) - max(len(each.state) for each in findings)
     rows = []
@@ -215,9 +218,3 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
         conclusion += " (if no case runs programs that a model writes, add --without-programs)"
     sys.stdout.write(f"{render_terminal_table(table)}\n\n{conclusion}\n")
     return int(bool(faults))
-
-
-def _is_sandbox_unneeded(config: pytest.Config) -> bool:
-    """Tell whether the suite has cases, but no case runs programs written by a model."""
-    cases = list_cases(collect_items(config))
-    return bool(cases) and not any(True for case in cases for _ in case.iterate_sandboxes())

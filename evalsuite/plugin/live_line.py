@@ -179,7 +179,9 @@ class LiveLine:
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        parts += [(7, f"held to {_format_request_rate(rate)}") for rate in gateway.list_inferred_rates()]
+        for rate in gateway.list_inferred_rates():
+            words = f"{rate:.0f} requests/s" if rate >= 2 else f"{write_count(round(60 * rate), 'request')}/min"
+            parts.append((7, f"held to {words}"))
         seconds = estimate_seconds_left(now - self._started, self._done, answers, total)
         if seconds is not None:
             parts.append((2, f"{int(seconds // 60)}:{int(seconds % 60):02} left"))
@@ -192,10 +194,6 @@ class LiveLine:
             self._tokens.popleft()
         since, before = self._tokens[0]
         return (tokens - before) / max(now - since, INTERVAL)
-
-
-def _format_request_rate(rate: float) -> str:
-    return f"{rate:.0f} requests/s" if rate >= 2 else f"{write_count(round(60 * rate), 'request')}/min"
 
 
 def estimate_seconds_left(elapsed: float, ended_count: int, answer_count: int, case_count: int) -> float | None:

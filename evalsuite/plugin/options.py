@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain, pairwise
@@ -97,9 +97,9 @@ def _read_argument_files(args: Sequence[str]) -> list[str]:
     return [word for arg in args for word in files.get(arg, [arg])]
 
 
-def _list_added_options(config: pytest.Config) -> tuple[list[str], list[str]]:
+def _list_added_options(config: pytest.Config) -> list[list[str]]:
     added = shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), config.getini("addopts")
-    return _read_argument_files(added[0]), _read_argument_files(added[1])
+    return list(map(_read_argument_files, added))
 
 
 def is_requesting_cases(config: pytest.Config) -> bool:
@@ -129,11 +129,15 @@ def is_only_listing(config: pytest.Config) -> bool:
 
 def read_config_settings(config: pytest.Config) -> Settings:
     """Read the settings that the user gave; the command line takes precedence over ini files."""
+    keys = list_ini_keys(config)
     for name, gate in REPLACED_SETTINGS.items():
-        keys = {f"evalsuite_{name}", f"evalsuite_{name}s"}
-        if config.getoption(f"evalsuite_{name}") is not None or keys & list_ini_keys(config):
+        if config.getoption(f"evalsuite_{name}") is not None or {f"evalsuite_{name}", f"evalsuite_{name}s"} & keys:
             raise SettingsError(f"evalsuite_{name} is gone: write the gate {gate}")
-    _refuse_unknown_keys(list_ini_keys(config))
+    # Refuse unknown ini keys: pytest would only warn, and a gate under a misspelt key would never be decided.
+    known = {name for each in OPTIONS for name in (each.ini_key, *([f"{each.ini_key}s"] if each.repeat else ()))}
+    if unknown := sorted(key for key in keys if key.startswith("evalsuite_") and key not in known):
+        near = get_close_matches(unknown[0], sorted(known))
+        raise SettingsError(f"{unknown[0]}: no such setting{f'; did you mean {near[0]}?' if near else ''}")
     if config.getoption("evalsuite_partial") and read_command_line_gates(config):
         raise SettingsError("--partial and --gate exclude each other: with --partial the cases alone decide")
     if config.getoption("evalsuite_gate") and config.getoption("evalsuite_only_gate"):
@@ -158,14 +162,6 @@ def _read_ini(config: pytest.Config, name: str) -> Any:
         return config.getini(name)
     except (pytest.UsageError, ValueError) as error:
         raise SettingsError(str(error) if name in str(error) else f"{name}: {error}") from error
-
-
-def _refuse_unknown_keys(keys: Iterable[str]) -> None:
-    """Refuse unknown ini keys: pytest would only warn, and a gate under a misspelt key would never be decided."""
-    known = {name for each in OPTIONS for name in (each.ini_key, *([f"{each.ini_key}s"] if each.repeat else ()))}
-    if unknown := sorted(key for key in keys if key.startswith("evalsuite_") and key not in known):
-        near = get_close_matches(unknown[0], sorted(known))
-        raise SettingsError(f"{unknown[0]}: no such setting{f'; did you mean {near[0]}?' if near else ''}")
 
 
 def refuse_unread_settings(config: pytest.Config) -> None:

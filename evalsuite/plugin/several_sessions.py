@@ -56,7 +56,12 @@ def run_session_per_model(config: pytest.Config, models: Sequence[str]) -> int:
         status = max(status, ended)
         if signals or ended == int(pytest.ExitCode.INTERRUPTED):
             return status
-    _write_and_print_comparison([RunFolder(reports / run) for run in runs if is_run_folder(reports / run)])
+    folders = [RunFolder(reports / run) for run in runs if is_run_folder(reports / run)]
+    if len(folders) > 1:
+        from evalsuite.output.reports.compare import write_comparison
+
+        target = reports / ("compare-" + "-".join(folder.name for folder in folders))[:120]
+        sys.stdout.write(f"\n{write_comparison(folders, target, Declarations(target.parent))}")
     return status
 
 
@@ -109,35 +114,18 @@ def _run_session(
     start = sys.orig_argv[: -len(given)] if is_command else [sys.executable, "-m", "pytest"]
     sys.stdout.flush()
     variables = {**os.environ, **(environment or {})}
-    with subprocess.Popen([*start, *args], cwd=config.invocation_params.dir, env=variables) as session:  # noqa: S603
-        signals = _await_session(session)
-    return abs(session.returncode), signals
-
-
-def _await_session(session: subprocess.Popen[bytes]) -> list[int]:
-    """Wait for a session's end, and return the signals received; at Ctrl-C, the terminal also signals the session."""
     received: list[int] = []
+    with subprocess.Popen([*start, *args], cwd=config.invocation_params.dir, env=variables) as session:  # noqa: S603
 
-    def forward_signal(number: int, _frame: object) -> None:
-        received.append(number)
-        session.terminate()
+        def handle_signal(number: int, _frame: object) -> None:
+            received.append(number)
+            if number == signal.SIGTERM:  # At Ctrl-C, the terminal itself signals the session.
+                session.terminate()
 
-    former = {
-        signal.SIGINT: signal.signal(signal.SIGINT, lambda number, _: received.append(number)),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, forward_signal),
-    }
-    try:
-        session.wait()
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-    return received
-
-
-def _write_and_print_comparison(folders: Sequence[RunFolder]) -> None:
-    from evalsuite.output.reports.compare import write_comparison
-
-    if len(folders) < 2:
-        return
-    target = folders[0].path.parent / ("compare-" + "-".join(folder.name for folder in folders))[:120]
-    sys.stdout.write(f"\n{write_comparison(folders, target, Declarations(target.parent))}")
+        former = {number: signal.signal(number, handle_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            session.wait()
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
+    return abs(session.returncode), received

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,12 +32,10 @@ from evalsuite.results.runs import load_run
 
 if TYPE_CHECKING:
     from evalsuite.core.settings import Settings
-    from evalsuite.decisions.comparison import BaselineComparison
     from evalsuite.decisions.planning import PlannedBenchmark
     from evalsuite.engine.open_run import ActiveRun
     from evalsuite.output.reports.write import RunReport
     from evalsuite.plugin.process import CaseProcess
-    from evalsuite.results.runs import Run
 
 MOST_ANNOTATIONS = 10  # The maximum number of annotations that GitHub shows per step.
 OUTCOMES = (("failed", "below threshold"), ("error", "error"), ("xfailed", "below threshold"))
@@ -73,7 +72,13 @@ def show_verdict(terminal: pytest.TerminalReporter, run: ActiveRun, verdict: Ver
         terminal.write_line(escape_for_terminal(line))
     colour = {} if status == 0 else {"red": True}
     terminal.write_line(f"{verdict.headline} (exit status {status})", bold=True, **colour)
-    _print_report_paths(terminal, folder.path)
+    terminal.write_line(f"report: {_make_relative_path(folder.path / REPORT, terminal.config)}")
+    page = folder.path / PAGE
+    if page.is_file():
+        shown = str(_make_relative_path(page, terminal.config))
+        # In a terminal with colours, the page is a link (OSC 8).
+        link = f"\x1b]8;;{page.resolve().as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
+        terminal.write_line(f"page: {link if terminal.hasmarkup else shown}")
     _show_resume_command(terminal, folder)
     _print_annotations(terminal, verdict)
     if run.aside:
@@ -92,40 +97,26 @@ def _print_annotations(terminal: pytest.TerminalReporter, verdict: Verdict) -> N
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     reasons = [_format_github_annotation(f"evalsuite - {verdict.headline}", reason) for reason in verdict.reasons]
-    cases = () if verdict.status is Status.GOOD else _list_case_annotations(terminal)
-    for line in (*reasons[:MOST_REASONS], *cases, *reasons[MOST_REASONS:])[:MOST_ANNOTATIONS]:
-        terminal.write_line(line)
-
-
-def _list_case_annotations(terminal: pytest.TerminalReporter) -> Iterator[str]:
-    # Annotate the lines at which tests of cases failed; the text is the case's block of question, answer and scores.
-    for outcome, words in OUTCOMES:
+    cases = []
+    for outcome, words in OUTCOMES if verdict.status is not Status.GOOD else ():
         for report in terminal.stats.get(outcome, ()):
+            # Annotate the line at which the case's test failed with its block of question, answer and scores.
             if block := get_case_block(report):
                 file, line, name = report.location
-                yield _format_github_annotation(f"{name} - {words}", block, file=file, line=(line or 0) + 1)
+                place = {"file": file, "line": (line or 0) + 1}
+                cases.append(_format_github_annotation(f"{name} - {words}", block, **place))
+    for annotation in (*reasons[:MOST_REASONS], *cases, *reasons[MOST_REASONS:])[:MOST_ANNOTATIONS]:
+        terminal.write_line(annotation)
 
 
 def _format_github_annotation(title: str, text: str, **place: object) -> str:
-    # In GitHub's workflow commands, % and line ends must be escaped; in properties, also colons and commas.
-    properties = {**place, "title": title}
-    shown = ",".join(f"{name}={_escape_for_github(str(value), ':,')}" for name, value in properties.items())
-    return f"::error {shown}::{_escape_for_github(text)}"
+    """Write an annotation, in which % and line ends must be escaped; in properties, also colons and commas."""
 
+    def escape(shown: object, further: str = "") -> str:
+        return "".join(f"%{ord(sign):02X}" if sign in f"%\r\n{further}" else sign for sign in str(shown))
 
-def _escape_for_github(text: str, further_characters: str = "") -> str:
-    codes = {sign: f"%{ord(sign):02X}" for sign in f"%\r\n{further_characters}"}
-    return "".join(codes.get(sign, sign) for sign in text)
-
-
-def _print_report_paths(terminal: pytest.TerminalReporter, folder: Path) -> None:
-    """Print the paths of the report and its HTML page; in a terminal with colours, the page is a link (OSC 8)."""
-    terminal.write_line(f"report: {_make_relative_path(folder / REPORT, terminal.config)}")
-    page = folder / PAGE
-    if page.is_file():
-        shown = str(_make_relative_path(page, terminal.config))
-        link = f"\x1b]8;;{page.resolve().as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
-        terminal.write_line(f"page: {link if terminal.hasmarkup else shown}")
+    properties = ",".join(f"{name}={escape(value, ':,')}" for name, value in {**place, "title": title}.items())
+    return f"::error {properties}::{escape(text)}"
 
 
 def _make_relative_path(path: Path, config: pytest.Config) -> Path:
@@ -146,23 +137,20 @@ def report_decisions(config: pytest.Config, run: ActiveRun) -> None:
     report = run.report
     if report is None:
         return
+    plugins = config.pluginmanager
+    others = [plugin for name in NOT_TOLD if (plugin := plugins.get_plugin(name)) is not None]
+    report_to_others = plugins.subset_hook_caller("pytest_runtest_logreport", others)
+    terminal, every_score = plugins.get_plugin("terminalreporter"), config.getoption("verbose", default=0) > 0
     if not explain_interruption(report.run.info):
-        _send_decision_reports(config, report)
+        for decided in _make_decision_test_reports(report, every_score=every_score):
+            report_to_others(report=decided)
+            if decided.failed and terminal is not None:
+                terminal.stats.setdefault("failed", []).append(decided)
     # Make `--lf` rerun the cases that are below their threshold in benchmarks with a missed gate.
     missed = [decision.gate for decision in report.verdict.decisions if decision.verdict == "missed"]
     for benchmark, cases in run.below.items():
         if any(gate.covers_benchmark(benchmark) for gate in missed):
             add_to_last_failed(config, cases)
-
-
-def _send_decision_reports(config: pytest.Config, report: RunReport) -> None:
-    others = [plugin for name in NOT_TOLD if (plugin := config.pluginmanager.get_plugin(name)) is not None]
-    report_to_others = config.pluginmanager.subset_hook_caller("pytest_runtest_logreport", others)
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    for decided in _make_decision_test_reports(report, every_score=config.getoption("verbose", default=0) > 0):
-        report_to_others(report=decided)
-        if decided.failed and terminal is not None:
-            terminal.stats.setdefault("failed", []).append(decided)
 
 
 def _make_decision_test_reports(report: RunReport, *, every_score: bool) -> Iterator[pytest.TestReport]:
@@ -179,17 +167,14 @@ def _make_decision_test_reports(report: RunReport, *, every_score: bool) -> Iter
         # which pytest does not change.
         name = f"[{decision.gate.text}]" if "[" in decision.gate.text else decision.gate.text
         yield _make_test_report(f"gates::{name}", line, blocks, failed=is_unmet)
-    for against in verdict.against:
-        yield from _make_comparison_reports(against, f" against {against.name}" if len(verdict.against) > 1 else "")
-
-
-def _make_comparison_reports(comparison: BaselineComparison, id_suffix: str) -> Iterator[pytest.TestReport]:
-    worse = {line.partition(" is ")[0]: line for line in comparison.list_regressions()}
-    for subject, *_ in comparison.found:
-        name = str(subject)
-        yield _make_test_report(f"baseline::{name}{id_suffix}", worse.get(name, ""), failed=name in worse)
-    for line in comparison.list_incomparable_metrics():
-        yield _make_test_report(f"baseline::{line.partition(' is ')[0]}{id_suffix}", line, failed=True)
+    for comparison in verdict.against:
+        against = f" against {comparison.name}" if len(verdict.against) > 1 else ""
+        worse = {line.partition(" is ")[0]: line for line in comparison.list_regressions()}
+        for subject, *_ in comparison.found:
+            name = str(subject)
+            yield _make_test_report(f"baseline::{name}{against}", worse.get(name, ""), failed=name in worse)
+        for line in comparison.list_incomparable_metrics():
+            yield _make_test_report(f"baseline::{line.partition(' is ')[0]}{against}", line, failed=True)
 
 
 def _make_test_report(nodeid: str, line: str, case_blocks: Sequence[str] = (), *, failed: bool) -> pytest.TestReport:
@@ -253,7 +238,11 @@ def _list_plan_lines(
         if expense.usage is None
     ]
     gates = parse_gates(settings.gate)
-    earlier = _find_second_baseline(baseline, settings, config)
+    # The second baseline or, without one, the first baseline's own baseline, whose folder may be missing.
+    name = next(iter([*settings.baseline[1:], *baseline.baselines]), None)
+    earlier = None
+    with suppress(RunError):
+        earlier = load_run(find_run_folder(reports, name)) if name else None
     if seen := compute_detectable_losses(counts, baseline, earlier, gates, settings.detect):
         lines += [
             f"Against {baseline.folder.name}, with a power of 80%, two-sided at 5%:",
@@ -264,12 +253,3 @@ def _list_plan_lines(
             *(f"{sight.subject}: the variance is that of {sight.source}." for sight in seen),
         ]
     return lines
-
-
-def _find_second_baseline(baseline: Run, settings: Settings, config: pytest.Config) -> Run | None:
-    """Load the second baseline or, without one, the first baseline's own baseline; None if that run is missing."""
-    name = next(iter([*settings.baseline[1:], *baseline.baselines]), None)
-    try:
-        return load_run(find_run_folder(config.rootpath / settings.reports, name)) if name else None
-    except RunError:
-        return None
