@@ -252,13 +252,13 @@ class _Evaluation:
             raise interruption
 
     def _run_cases(self) -> None:
-        background = self.run.access.background
-        models = RunModels(self.run.access.gateway, self._settings, checks.require_model_name(self._spec.model))
+        background = self.run.background
+        models = RunModels(self.run.gateway, self._settings, checks.require_model_name(self._spec.model))
         # Take any case, because all cases have the same benchmark and so the same solver.
         is_solved = self.cases[0].bound.solver is not None
         queue = UpcomingCases({case: case if is_solved else None for case in self.cases})
         prefetcher = Prefetcher(background, models, queue, compute_window_size(self._settings))
-        notices, shown = self.run.access.gateway.notices, 0
+        notices, shown = self.run.gateway.notices, 0
         try:
             with _make_progress_bar(self.cases[0].bound.name, len(self.cases)) as bar:
                 for case in self.cases:
@@ -315,7 +315,7 @@ class _Evaluation:
             return findings.get_transcript()
         if name == "scores":
             return findings.get_scores()
-        loop, nodeid = self.run.access.background.loop, findings.case.id
+        loop, nodeid = self.run.background.loop, findings.case.id
         asked = stack.enter_context(provide_model(models, loop, nodeid, findings, is_judge=name == "judge"))
         return asked.endpoint() if name == "endpoint" else asked
 

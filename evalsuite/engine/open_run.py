@@ -64,91 +64,6 @@ CRASH = "WorkerDied"  # The error cause in the record of a case whose process di
 NOTABLE_REFUSALS = 0.03  # Share of refused requests above which the report mentions refusals.
 
 
-class RunGateway:
-    """Holds the gateway through which a run calls its models, and the gateway's event loop.
-
-    Attributes:
-        background: the event loop of the gateway.
-        gateway: the run's gateway, which only the loop's thread may use.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        reports: Path,
-        journal: Journal,
-        on_hopeless: Callable[[EvalsuiteError], None],
-        on_detached: Callable[[str], None],
-    ) -> None:
-        self._settings, self._reports = settings, reports
-        self._batches = StoredBatches(journal.database)
-        self._servers: dict[Any, ChannelServer] = {}
-        # Protects `_servers`, which each worker's thread and the event loop's thread use.
-        self._lock = threading.Lock()
-        self._pending: PendingBatches | None = None
-        from evalsuite.gateway.opening import open_gateway
-        from evalsuite.journal.answers import Answers
-
-        if settings.replay:
-            answers = Answers.open(find_run_folder(reports, settings.replay).path / JOURNAL, read_only=True)
-        else:
-            answers = journal.answers
-            if settings.batch:
-                self._batches.mark_batched_calls_unbilled()
-        self.gateway = open_gateway(settings, answers, on_hopeless, self._choose_backend)
-        if settings.batch and not settings.replay:
-            from evalsuite.batches.backend import PendingBatches
-
-            tell = self.gateway.notices.append
-            self._pending = PendingBatches(detach=settings.detach, tell=tell, on_detached=on_detached)
-        # Start the event loop last, because its thread would keep running if another step raised an error.
-        self.background = BackgroundLoop()
-
-    def _choose_backend(self, backend: Backend, model: str) -> Backend:
-        """Return the backend to use; a replay, a gateway service or batches replace the given backend."""
-        if self._settings.replay:
-            from evalsuite.models.answers import ReplayBackend
-
-            return ReplayBackend(backend, RunFolder(self._reports / self._settings.replay).name)
-        if self._settings.gateway:
-            from evalsuite.service.clients import parse_services
-            from evalsuite.service.remote import RemoteBackend
-
-            return RemoteBackend(backend, parse_services(self._settings.gateway))
-        if self._pending is not None:
-            from evalsuite.batches.backend import BatchBackend, require_openai_backend
-
-            return BatchBackend(require_openai_backend(model, backend), model, self._batches, self._pending)
-        return backend
-
-    def describe_waiting_batches(self) -> list[str]:
-        return self._pending.describe_batches() if self._pending is not None else []
-
-    async def sum_usage(self) -> Usage | None:
-        """Sum the usage of all calls so far; None if no call was made."""
-        return self.gateway.sum_usage() if self.gateway.served else None
-
-    def get_channel_server(self, channel: Any) -> ChannelServer:
-        """Return the object that answers a worker's requests; the first call for a channel makes it."""
-        from evalsuite.gateway.channel import ChannelServer
-
-        with self._lock:
-            if channel not in self._servers:
-                self._servers[channel] = ChannelServer(channel, self.background, self.gateway)
-            return self._servers[channel]
-
-    def close_gateway(self) -> None:
-        self.background.run(self._aclose())
-        self.background.close()
-
-    async def _aclose(self) -> None:
-        if self._pending is not None:
-            # End the calls that wait for a batch; the next session collects the answers.
-            self._pending.stop_waiting()
-            self._batches.delete_answered_results()
-        await self.gateway.aclose()
-
-
 DECIDED = "every gate is decided"  # The only reason for an early end that leaves no gate open.
 FIRST = (1, False)  # The first stage; a stage is a pair (epoch, whether the case is beyond `--limit`).
 
@@ -240,13 +155,11 @@ class HookCaller:
         self.errors: dict[str, str] = {}
 
     def receive_record(self, line: str) -> None:
-        """Pass a record, which is a line of `records.jsonl`, to all implementations of the hook."""
         if self._wants_records:
             with self._record_hook_exceptions("pytest_evalsuite_record"):
                 self._config.hook.pytest_evalsuite_record(record=decode_record(line), config=self._config)
 
     def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
-        """Return the sections that the implementations of the hook add to the report."""
         from evalsuite.output.reports.section import Section
 
         sections: list[Section] = []
@@ -259,7 +172,6 @@ class HookCaller:
         return sections
 
     def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
-        """Pass the verdict to all implementations of the hook."""
         with self._record_hook_exceptions("pytest_evalsuite_verdict"):
             self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
 
@@ -284,7 +196,8 @@ class ActiveRun:
     Attributes:
         folder: the run's folder.
         journal: the run's journal; any thread may use it.
-        access: the gateway to the models.
+        gateway: the gateway through which the run calls its models; only the thread of its event loop may use it.
+        background: the event loop of the gateway.
         early: the object that ends the session as soon as all gates and comparisons are decided.
         report: the run's report, with its verdict; None before the run has ended.
         below: the cases of each benchmark that are below their threshold, but excused by a gate.
@@ -326,11 +239,8 @@ class ActiveRun:
         with ExitStack() as unless_opened:
             self._open_run_files(cases, unless_opened)
             self._spans = RunSpanExporter(self.folder.name) if settings.otel else None
-            self.access = RunGateway(settings, spec.reports_folder, self.journal, self._stop_hopeless, self._detach_run)
-            unless_opened.callback(self.access.close_gateway)
+            self._open_gateway()
             self._opened = unless_opened.pop_all()
-        if self._spans is not None:
-            self.access.gateway.on_answer = self._spans.export_call
 
     def _open_run_files(self, cases: Iterable[PlannedCase], opened: ExitStack) -> None:
         from evalsuite.journal.journal import Journal
@@ -356,12 +266,67 @@ class ActiveRun:
         part = self._spec.part or RunPart()
         self.journal.store_plan(cases, part.number, part.planned)
 
+    def _open_gateway(self) -> None:
+        from evalsuite.gateway.opening import open_gateway
+        from evalsuite.journal.answers import Answers
+
+        settings, answers = self._spec.settings, self.journal.answers
+        self._batches = StoredBatches(self.journal.database)
+        self._pending: PendingBatches | None = None
+        if settings.replay:
+            replayed = find_run_folder(self._spec.reports_folder, settings.replay)
+            answers = Answers.open(replayed.path / JOURNAL, read_only=True)
+        elif settings.batch:
+            self._batches.mark_batched_calls_unbilled()
+        self.gateway = open_gateway(settings, answers, self._stop_hopeless, self._choose_backend)
+        if settings.batch and not settings.replay:
+            from evalsuite.batches.backend import PendingBatches
+
+            tell = self.gateway.notices.append
+            self._pending = PendingBatches(detach=settings.detach, tell=tell, on_detached=self._detach_run)
+        if self._spans is not None:
+            self.gateway.on_answer = self._spans.export_call
+        self._servers: dict[Any, ChannelServer] = {}
+        # Protects `_servers`, which each worker's thread and the event loop's thread use.
+        self._lock = threading.Lock()
+        # Start the event loop last, because its thread would keep running if another step raised an error.
+        self.background = BackgroundLoop()
+
+    def _choose_backend(self, backend: Backend, model: str) -> Backend:
+        """Return the backend to use; a replay, a gateway service or batches replace the given backend."""
+        settings = self._spec.settings
+        if settings.replay:
+            from evalsuite.models.answers import ReplayBackend
+
+            return ReplayBackend(backend, RunFolder(self._spec.reports_folder / settings.replay).name)
+        if settings.gateway:
+            from evalsuite.service.clients import parse_services
+            from evalsuite.service.remote import RemoteBackend
+
+            return RemoteBackend(backend, parse_services(settings.gateway))
+        if self._pending is not None:
+            from evalsuite.batches.backend import BatchBackend, require_openai_backend
+
+            return BatchBackend(require_openai_backend(model, backend), model, self._batches, self._pending)
+        return backend
+
+    def describe_waiting_batches(self) -> list[str]:
+        return self._pending.describe_batches() if self._pending is not None else []
+
+    def get_channel_server(self, channel: Any) -> ChannelServer:
+        """Return the object that answers a worker's requests; the first call for a channel makes it."""
+        from evalsuite.gateway.channel import ChannelServer
+
+        with self._lock:
+            if channel not in self._servers:
+                self._servers[channel] = ChannelServer(channel, self.background, self.gateway)
+            return self._servers[channel]
+
     def _write_run_info(self, facts: Mapping[str, Any] | None = None) -> None:
         """Write `run.json`; `facts` are known only when the session ends."""
         self.folder.write_info({"started": _format_timestamp(self._started), **self._info, **(facts or {})})
 
     def _detach_run(self, reason: str) -> None:
-        """End the session although batches are unanswered; a later session collects the answers."""
         self.detached = reason
         self._stop(reason)
 
@@ -458,7 +423,7 @@ class ActiveRun:
     def _sum_parts(self, other_failures: int) -> dict[str, Any]:
         """Compute the totals in `run.json` over this session and the run's earlier parts."""
         earlier = self._spec.earlier
-        own = self.access.background.run(self.access.sum_usage())
+        own = self.background.run(self._sum_usage())
         usages = [usage for usage in (decode_usage(earlier["usage"]) if earlier.get("usage") else None, own) if usage]
         # Use a monotonic clock, because the wall clock may be set back while the session runs.
         seconds = time.monotonic() - self._clock + earlier.get("seconds", 0.0)
@@ -468,6 +433,9 @@ class ActiveRun:
             "metrics": {**earlier.get("metrics", {}), **self._metrics},
             "other_failures": other_failures + earlier.get("other_failures", 0),
         }
+
+    async def _sum_usage(self) -> Usage | None:
+        return self.gateway.sum_usage() if self.gateway.served else None
 
     def finish_run(self, interruption: str | None, planned_count: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
@@ -525,7 +493,16 @@ class ActiveRun:
 
     def close(self) -> None:
         """Close the gateway and the journal, and release the lock on the run."""
-        self._opened.close()
+        with self._opened:
+            self.background.run(self._close_gateway())
+            self.background.close()
+
+    async def _close_gateway(self) -> None:
+        if self._pending is not None:
+            # End the calls that wait for a batch; the next session collects the answers.
+            self._pending.stop_waiting()
+            self._batches.delete_answered_results()
+        await self.gateway.aclose()
 
 
 def _format_timestamp(moment: datetime) -> str:

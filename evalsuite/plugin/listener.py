@@ -137,7 +137,6 @@ class ReportListener:
 
     @property
     def case_count(self) -> int:
-        """The number of cases in all parts."""
         return self._config.stash[PROCESS].shard_assigner.counted
 
     @property
@@ -209,7 +208,6 @@ class ReportListener:
 
     @property
     def has_cases(self) -> bool:
-        """Whether this session is known to have cases."""
         return bool(self.planned or self._worker_plan is not None)
 
     def count_failures(self) -> tuple[int, int]:
@@ -258,7 +256,7 @@ class ReportListener:
         if self._session is not None:
             self._session.shouldstop = ENDED
         for channel in self._channels:
-            self.run.access.get_channel_server(channel).stop_worker(reason)
+            self.run.get_channel_server(channel).stop_worker(reason)
 
     def _receive_worker_message(self, channel: Any, text: str | None) -> None:
         if text is not None and text.startswith(PLAN):
@@ -271,7 +269,7 @@ class ReportListener:
         if text is None and not self.has_opened_run:
             return
         try:
-            self.run.access.get_channel_server(channel).receive_request(text)
+            self.run.get_channel_server(channel).receive_request(text)
         except RunError as error:
             # Opening the run can fail here only if no case was planned; otherwise, the main thread has opened it
             # before.
@@ -409,7 +407,6 @@ def _list_test_files(root: Path, config: pytest.Config, reports_folder: Path) ->
 
 
 def _is_selecting_cases(config: pytest.Config) -> bool:
-    """Tell whether the command line selects only some cases of a file."""
     option = config.option
     picked = option.keyword or option.markexpr or option.deselect or getattr(option, "lf", False)
     return bool(picked) or any("::" in arg for arg in config.args)

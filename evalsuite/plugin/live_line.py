@@ -142,7 +142,7 @@ class LiveLine:
 
     @property
     def _has_called_model(self) -> bool:
-        return self._listener.has_opened_run and bool(self._listener.run.access.gateway.served)
+        return self._listener.has_opened_run and bool(self._listener.run.gateway.served)
 
     def _show_until_end(self, file: LiveLineFile) -> None:
         """Paint the live line again and again or, without a terminal, print a line whenever it is due."""
@@ -158,21 +158,21 @@ class LiveLine:
 
     def _print_notices(self, file: LiveLineFile) -> None:
         if self._has_called_model:
-            notices = self._listener.run.access.gateway.notices
+            notices = self._listener.run.gateway.notices
             while self._announced < len(notices):
                 self._announced += 1
                 file.print_line(escape_for_terminal(notices[self._announced - 1]))
 
     def list_line_parts(self, now: float) -> list[tuple[int, str]]:
         """Return the line's parts, each with its rank; if a terminal is narrow, parts with high ranks are left out."""
-        gateway = self._listener.run.access.gateway
+        gateway = self._listener.run.gateway
         paid, connections = gateway.ledger.paid, gateway.limiter.connections
         answers = paid.calls  # Answers of this session; `paid.cost` also includes earlier sessions of a resumed run.
         total = len(self._listener.items)
         parts = [(0, f"evalsuite {self._done}/{write_count(total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.describe_outages()]
         parts += [(1, pause) for pause in gateway.describe_pauses()]
-        parts += [(1, waits) for waits in self._listener.run.access.describe_waiting_batches()]
+        parts += [(1, waits) for waits in self._listener.run.describe_waiting_batches()]
         parts += [
             (5, f"{write_count(connections.in_flight, 'call')} in flight"),
             (6, f"{self._compute_token_rate(now, paid.completion_tokens):.0f} tokens/s"),

@@ -89,8 +89,8 @@ def _set_up_controller(config: pytest.Config) -> None:
         listener.import_model_client()
 
     def open_gateway() -> tuple[BackgroundLoop, CaseCallProvider]:
-        access = listener.open_run().access
-        return access.background, access.gateway
+        run = listener.open_run()
+        return run.background, run.gateway
 
     config.stash[PROCESS] = CaseProcess(spec.settings, spec.model, spec.quarantine, 1, open_gateway, spec.part)
 

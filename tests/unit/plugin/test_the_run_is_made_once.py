@@ -65,7 +65,7 @@ def test_workers_that_ask_at_once_get_one_run_one_loop_and_one_gateway(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
     listener = ReportListener(pytestconfig, spec_of(tmp_path))
-    asked = asked_by_threads(lambda: listener.run.access)
+    asked = asked_by_threads(lambda: listener.run.gateway)
     listener.run.close()
     assert len(asked) == THREADS
     assert len({id(one) for one in asked}) == 1
