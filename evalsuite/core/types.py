@@ -56,20 +56,20 @@ STRICT_CONFIG = {"strict": True, "allow_inf_nan": False}
 """Settings with which pydantic reads these types: it converts no value, and it accepts only finite numbers."""
 
 
-def _check_fields(value: object, **kinds: type) -> None:
-    """Check that fields have these types, because a record with another type in a field could not be read again."""
+def _check_fields(value: object, **kinds: type | tuple[type]) -> None:
+    """Check that fields have these types, because a record with another type in a field could not be read again.
+
+    A tuple of a type stands for a sequence whose members have this type.
+    """
     for name, kind in kinds.items():
-        if not isinstance(found := getattr(value, name), kind):
-            raise TypeError(f"{type(value).__name__}: {name} is {found!r:.60}; it must be of type {kind.__name__}")
-
-
-def _check_members(value: object, name: str, kind: type) -> None:
-    """Check that a field is a sequence whose members have this type."""
-    members = getattr(value, name)
-    if members != () and not (_is_list_like(members) and all(isinstance(member, kind) for member in members)):
-        raise TypeError(
-            f"{type(value).__name__}: {name} is {members!r:.60}; it must be a sequence of type {kind.__name__}"
-        )
+        found = getattr(value, name)
+        if isinstance(kind, tuple):
+            is_right = found == () or (_is_list_like(found) and all(isinstance(member, kind) for member in found))
+        else:
+            is_right = isinstance(found, kind)
+        if not is_right:
+            words, expected = ("a sequence of type", kind[0]) if isinstance(kind, tuple) else ("of type", kind)
+            raise TypeError(f"{type(value).__name__}: {name} is {found!r:.60}; it must be {words} {expected.__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,7 @@ class Message:
     def __post_init__(self) -> None:
         if not self.content:  # The OpenAI format may have null in place of an empty text.
             object.__setattr__(self, "content", "")
-        _check_fields(self, role=str, content=str)
-        _check_members(self, "tool_calls", ToolCall)
+        _check_fields(self, role=str, content=str, tool_calls=(ToolCall,))
         if self.parts:
             parts = tuple({"type": "text", "text": part} if isinstance(part, str) else part for part in self.parts)
             if not all(isinstance(part, Mapping) for part in parts):
@@ -401,9 +400,7 @@ class Transcript:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_fields(self, answer=str, reasoning=str, facts=Mapping)
-        _check_members(self, "messages", Message)
-        _check_members(self, "events", Mapping)
+        _check_fields(self, answer=str, reasoning=str, facts=Mapping, messages=(Message,), events=(Mapping,))
 
 
 CHANGES = "state_changes"
@@ -470,8 +467,7 @@ class Score:
     signature: str = ""
 
     def __post_init__(self) -> None:
-        _check_fields(self, note=str, facts=Mapping, signature=str)
-        _check_members(self, "log", Mapping)
+        _check_fields(self, note=str, facts=Mapping, signature=str, log=(Mapping,))
 
 
 @dataclass(frozen=True, slots=True)

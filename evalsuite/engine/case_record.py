@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalsuite.core.errors import ScoringError, SpendLimitReached, get_message
+from evalsuite.core.errors import ScoringError, SettingsError, SpendLimitReached, get_message
 from evalsuite.core.json_codec import write_record
 from evalsuite.core.types import ASSERTS, CHANGES, PASS_RATE, SIGNATURES, Record, Score, Transcript, Usage
 from evalsuite.engine.cases import compute_planned_fingerprints
@@ -219,7 +219,10 @@ def provide_model(
 
     case = findings.case if findings is not None else None
     meter = models.make_meter(f"{case.storage_scope if case else nodeid}, fixture {'judge' if is_judge else 'model'}")
-    model = (models.require_judge if is_judge else models.get_model)(case.epoch if case else 1, meter)
+    epoch = case.epoch if case else 1
+    model = models.get_judge(epoch, meter) if is_judge else models.get_model(epoch, meter)
+    if model is None:
+        raise SettingsError("this test asks a judge: name one with --judge-model")
     blocking = BlockingModel(model, loop)
     try:
         yield blocking

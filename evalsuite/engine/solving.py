@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalsuite.applications.case_model import CaseModel
-from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SettingsError, describe_error
+from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, describe_error
 from evalsuite.engine.scoring import SCORER_SIGNATURE, check_callable, convert_scores, get_callable_name, get_own_judge
 from evalsuite.gateway.concealment import make_public_settings
 from evalsuite.gateway.handle import CaseCallProvider, CaseToolCalls, UsageMeter
@@ -78,12 +78,6 @@ class RunModels:
         name, base_url = self._settings.judge_model or own_judge, self._settings.judge_base_url
         overrides = self._settings.judge_params
         return CaseModel(self._asker, name, base_url, epoch, overrides, meter) if name else None
-
-    def require_judge(self, epoch: int = 1, meter: UsageMeter | None = None) -> CaseModel:
-        judge = self.get_judge(epoch, meter)
-        if judge is None:
-            raise SettingsError("this test asks a judge: name one with --judge-model")
-        return judge
 
 
 async def solve_case(case: Case, models: RunModels) -> SolvedCase:
