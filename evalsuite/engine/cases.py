@@ -1,10 +1,4 @@
-"""Choose a benchmark's cases: their samples, repetitions, ids, order and fingerprints.
-
-Fingerprints are short hashes that show whether two records come from the same question, request and scoring. The
-fingerprints `input` and `target` describe the sample, `model` and `judge` describe the run, and `scorers` describes the
-benchmark. The fingerprint `programs` describes Python and the packages that the model's programs can import. The
-fingerprints `prompt` and `params` are hashes of the case's first request; `requests` covers all its requests.
-"""
+"""Choose a benchmark's cases: their samples, repetitions, ids, order and fingerprints (see `core.types.Record`)."""
 
 from __future__ import annotations
 

@@ -185,7 +185,6 @@ def format_options_to_repeat(settings: Mapping[str, Any]) -> str:
 
 
 def _lock_resumed_run(settings: Settings) -> RunLock | None:
-    """Lock the resumed run against other sessions, and return the lock; None if no run is resumed."""
     if not settings.resume:
         return None
     from evalsuite.journal.database import Database

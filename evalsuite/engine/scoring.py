@@ -59,7 +59,6 @@ class ScoresByName(dict[str, float]):
         return super().__getitem__(name)
 
     def __missing__(self, name: str) -> float:
-        """Raise the error that lists the existing scores."""
         if self.get(name + COUNTED_APART):
             raise ScoringError(
                 f"the judge cannot tell {name!r} of this case; ask for it under `if {name!r} in scores:`, or let a "

@@ -69,7 +69,6 @@ class RunSpanExporter:
         self._calls = 0
 
     def export_case(self, line: str) -> None:
-        """Export a case with its scores as a span."""
         record = decode_record(line)
         key = "gen_ai.evaluation.explanation"
         notes = {name: {key: note[:LONGEST_TEXT]} for name, note in record.notes.items() if note}

@@ -72,7 +72,6 @@ class StoredBatches:
         return None if row is None else str(row[0])
 
     def store_results(self, number: int, results: Sequence[tuple[str, str]]) -> None:
-        """Store the results of a batch by key, before any caller receives them."""
         statement = "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?"
         with self._database.transaction() as db:
             db.executemany(statement, ((result, number, key) for key, result in results))
@@ -97,6 +96,5 @@ class StoredBatches:
         self._database.write((statement, ()))
 
     def delete_answered_results(self) -> None:
-        """Delete results that are also stored as answers."""
         ended = "result IS NOT NULL AND (taken OR key IN (SELECT key FROM answers))"
         self._database.write((f"DELETE FROM batch_lines WHERE {ended}", ()))  # noqa: S608 - a constant

@@ -19,18 +19,11 @@ from evalsuite.journal.planned import PlannedCase, compute_checksum, digest_fing
 if TYPE_CHECKING:
     import sqlite3
 
-SELECT_COUNTED_RECORDS = """
-SELECT c."case", r.record, r.checksum, max(r.number) FROM cases c JOIN records r
-ON r."case" = c."case" AND r.same = c.same WHERE c.session = ? GROUP BY c."case" ORDER BY c."case"
-"""
-"""Selects, for each case of the latest session's plan, the newest record that matches the plan."""
+COUNTED = 'FROM cases c JOIN records r ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?'
+"""Joins each case of a session's plan to its records that match the plan."""
 
-CASES_COUNTED = """
-SELECT DISTINCT c."case" FROM cases c JOIN records r
-ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?
-"""
-"""Selects the names of the cases that `SELECT_COUNTED_RECORDS` selects."""
-
+CASES_COUNTED = f'SELECT DISTINCT c."case" {COUNTED}'
+NEWEST_COUNTED = f'SELECT c."case", r.record, r.checksum, max(r.number) {COUNTED} GROUP BY c."case" ORDER BY c."case"'
 ALL = 'SELECT "case", record, checksum, max(number) FROM records GROUP BY "case" ORDER BY "case"'
 """Selects all records, for a run that was killed before it had a plan."""
 
@@ -197,7 +190,7 @@ class Journal:
     def _iterate_counted_records(self) -> Iterator[tuple[str, str | None]]:
         """Yield each case whose record counts, with the record as JSON, or with None if the record is damaged."""
         iterate = self.database.iterate_rows
-        rows = iterate(SELECT_COUNTED_RECORDS, self.session) if self.count_planned_cases() else iterate(ALL)
+        rows = iterate(NEWEST_COUNTED, self.session) if self.count_planned_cases() else iterate(ALL)
         for case, line, kept, _ in rows:
             record = None
             if compute_checksum(case, line) == kept:

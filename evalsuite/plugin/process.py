@@ -58,9 +58,7 @@ def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
 def _freeze_heap(*, in_worker: bool) -> None:
     """Exclude objects made before the first case (modules, pytest, items) from garbage collection, once per process.
 
-    Otherwise, the garbage collector would traverse these objects again and again. Without this exclusion, garbage
-    collection took an eighth of the time in a run of quick cases with eight workers. Garbage collection at the
-    interpreter's exit took a tenth of the processor time.
+    Traversing these objects again and again takes an eighth of the time of quick cases with eight workers.
     """
     gc.freeze()
     # A worker exits without garbage collection, to save time. All other processes unfreeze the objects, because
@@ -76,9 +74,8 @@ class CaseProcess:
     model_name: str | None  # The model under test; without one, the installed default model, or None.
     quarantine: Quarantine | None  # Cases excluded from decisions until a date; None without a quarantine file.
     workers: int  # The number of processes that run cases.
-    connect: Callable[
-        [], tuple[BackgroundLoop, CaseCallProvider]
-    ]  # Makes the event loop and the connection to the gateway.
+    # Makes the event loop and the connection to the gateway.
+    connect: Callable[[], tuple[BackgroundLoop, CaseCallProvider]]
     run_part: InitVar[RunPart | None]  # The part that this session runs; None if the session may not be divided.
     deselected: list[pytest.Item] = field(default_factory=list)  # Cases that the command line leaves out.
     # The number of cases of each benchmark before any selection, and how `--limit` chose the samples.
