@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +66,17 @@ def make_scorers(setup: Setup) -> tuple[Scorer | JudgedScorer, ...]:
 
 def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
     """Return `rouge_l` and `bleu`, except for Instruction Following and for samples without a reference."""
+    return _compute_measures(sample, transcript, {"rouge_l": rouge_l, "bleu": bleu})
+
+
+def _compute_measures(
+    sample: Sample, transcript: Transcript, measures: Mapping[str, Callable[[str, str], float]]
+) -> dict[str, float | Score]:
     if not _has_reference(sample):
         return {}
-    if note := explain_failed_program(sample, transcript):
-        return {"rouge_l": Score(0.0, note), "bleu": Score(0.0, note)}
-    target = str(sample.target)
-    return {"rouge_l": rouge_l(transcript.answer, target), "bleu": bleu(transcript.answer, target)}
+    note = explain_failed_program(sample, transcript)
+    answer, target = transcript.answer, str(sample.target)
+    return {name: Score(0.0, note) if note else measure(answer, target) for name, measure in measures.items()}
 
 
 def number_score(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
@@ -177,13 +182,10 @@ _ENDS = (
 
 def released_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Score]:
     """Return `rouge_l_released`, `bleu_released` and `exact_match_released`; nothing without a reference."""
-    if not _has_reference(sample):
-        return {}
-    is_number = sample.metadata["number"] is not None
-    measured = {name: MEASURES[name] for name in MEASURES if is_number or name != "exact_match_released"}
-    note = explain_failed_program(sample, transcript)
-    answer, target = transcript.answer, str(sample.target)
-    return {name: Score(0.0, note) if note else measure(answer, target) for name, measure in measured.items()}
+    measures = {"rouge_l_released": compute_released_rouge_l, "bleu_released": compute_released_bleu}
+    if sample.metadata["number"] is not None:
+        measures["exact_match_released"] = compute_released_exact_match
+    return _compute_measures(sample, transcript, measures)
 
 
 def compute_released_exact_match(prediction: str, reference: str) -> float:
@@ -227,10 +229,3 @@ def _compute_lcs_f_measure(answered: Sequence[str], wanted: Sequence[str], smoot
     common = round(Levenshtein.ratio(answered, wanted) * (len(answered) + len(wanted)) / 2)
     precision, recall = common / len(answered), common / len(wanted)
     return 2 * precision * recall / (precision + recall + smoothing) if common else 0.0
-
-
-MEASURES = {
-    "rouge_l_released": compute_released_rouge_l,
-    "bleu_released": compute_released_bleu,
-    "exact_match_released": compute_released_exact_match,
-}
