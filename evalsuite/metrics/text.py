@@ -240,7 +240,7 @@ def _compute_rouge_l(prediction: str, target: str, stem: Callable[[Sequence[str]
 def compute_bleu_of_tokens(prediction: str, target: str) -> float:
     """Compute sentence BLEU in [0, 1] of texts whose Chinese words are already separated by spaces."""
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
-    return min(1.0, float(_load_sacrebleu().sentence_score(prediction, [target]).score) / 100)
+    return min(1.0, float(load_sacrebleu().sentence_score(prediction, [target]).score) / 100)
 
 
 @cache
@@ -257,7 +257,8 @@ def stem_words(words: Sequence[str]) -> list[str]:
 
 
 @cache
-def _load_sacrebleu() -> Any:
+def load_sacrebleu() -> Any:
+    """Load sacrebleu's BLEU for sentences; it counts the n-grams of a corpus in the same way."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(effective_order=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +21,7 @@ from evalsuite.benchmarks.struc_bench.p_score import PROMPT, request_p_score
 from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError, shorten_line
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.metrics.tables import Format, TableScore, h_score, read_tables, strip_answer, table_score
-from evalsuite.metrics.text import bleu, rouge_l
+from evalsuite.metrics.text import bleu, load_sacrebleu, rouge_l
 from evalsuite.results.tally import UNMEASURED, Estimate, Tally
 from evalsuite.sandbox.environments import get_own_environment
 from evalsuite.sandbox.sandbox import Sandbox
@@ -37,7 +36,7 @@ FACT = "bleu"
 
 def count_bleu_matches(prediction: str, reference: str) -> dict[str, Any]:
     """Count matching n-grams and all n-grams (n from 1 to 4), and both texts' lengths, in sacrebleu's tokens."""
-    score = _load_bleu_metric().corpus_score([prediction], [[reference]])
+    score = load_sacrebleu().corpus_score([prediction], [[reference]])
     return {"matched": list(score.counts), "all": list(score.totals), "lengths": [score.sys_len, score.ref_len]}
 
 
@@ -50,16 +49,9 @@ def compute_corpus_bleu(tally: Tally) -> Estimate | None:
         [sum(column) for column in zip(*(count[name] for count in counts), strict=True)]
         for name in ("matched", "all", "lengths")
     )
-    score = _load_bleu_metric().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
+    score = load_sacrebleu().compute_bleu(matched, every, predicted, wanted, smooth_method="exp").score
     # sacrebleu sums logarithms, so rounding puts a perfect match slightly above 100.
     return Estimate(min(1.0, score / 100), n=len(counts))
-
-
-@cache
-def _load_bleu_metric() -> Any:
-    from sacrebleu.metrics.bleu import BLEU
-
-    return BLEU()
 
 
 COMPILES = "form_compiles"  # Score: 1 if pdflatex accepts the output; only for LaTeX items whose reference compiles.
