@@ -68,23 +68,34 @@ SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several side by side."""
     lines = list_cases_by_mode(views, name_run=False)
+    by_format = [
+        (name, line.label, tally)
+        for written, name in FORMAT_NAMES.items()
+        for line in lines
+        if len(tally := line.tally.where(format=written))
+    ]
+    groups = [("all", line.label, line.tally) for line in lines] + by_format
+    # Charts have one bar or polygon per run and mode; if there is only one run and mode, one per format.
+    drawn = [(name, tally) for name, _, tally in by_format]
+    if len(lines) > 1:
+        drawn = [(line.label, line.tally) for line in lines]
     details: list[Table | Chart] = [
-        *_make_metric_tables(lines),
+        *_make_metric_tables(by_format),
         *_tabulate_passed_checks(lines),
-        _make_released_h_score_table(lines),
+        _make_released_h_score_table(by_format),
         # The types of errors are those of the paper's Figure 2 and Appendix A.2.
-        _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, lines, ERRORS_NOTE),
-        _draw_metrics("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, lines),
+        _make_shares_table("Types of errors", SHOWN_ERRORS, Tally.estimate, groups, ERRORS_NOTE),
+        _draw_metrics("bars", "struc_bench_errors", "Share of outputs with each type of error", SHOWN_ERRORS, drawn),
         *_make_cell_maps(lines),
         # The numbers of the paper's Figure 5.
-        _make_shares_table("Abilities", ABILITIES, Tally.share, lines, ABILITIES_NOTE),
-        _draw_metrics("radar", "struc_bench_abilities", "Ability map", ABILITIES, lines),
+        _make_shares_table("Abilities", ABILITIES, Tally.share, groups, ABILITIES_NOTE),
+        _draw_metrics("radar", "struc_bench_abilities", "Ability map", ABILITIES, drawn),
         *_make_agreement_tables(lines),
-        _make_items_table(lines),
+        _make_items_table(by_format),
     ]
     blocks: list[Block] = [
         _make_preface(views, lines),
-        _tabulate_table_scores(lines),
+        _tabulate_table_scores(groups),
         *(replace(detail, folded=True) for detail in details),
         *(passage for line in lines for passage in warn_of_cut_off_answers(line.label, line.tally, "STRUC_BENCH")),
         *(passage for line in lines for passage in _make_extreme_output_passages(line)),
@@ -115,24 +126,14 @@ def _make_share_columns(headings: Iterable[str]) -> list[Column]:
     return [Column(heading, "percent", 1) for heading in headings]
 
 
-def _list_cases_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    """List (format's name, run's label, cases) for each format and run; leave out pairs without cases."""
-    return [
-        (name, line.label, tally)
-        for written, name in FORMAT_NAMES.items()
-        for line in lines
-        if len(tally := line.tally.where(format=written))
-    ]
+# A group of cases: the name of its format ("all" for all formats), the run's label, and the cases.
+Group = tuple[str, str, Tally]
 
 
-def _list_cases_in_total_and_by_format(lines: Sequence[LabelledCases]) -> list[tuple[str, str, Tally]]:
-    return [("all", line.label, line.tally) for line in lines] + _list_cases_by_format(lines)
-
-
-def _tabulate_table_scores(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_table_scores(groups: Sequence[Group]) -> Table:
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
-        for name, label, tally in _list_cases_in_total_and_by_format(lines)
+        for name, label, tally in groups
     ]
     columns = parse_columns("Format | Run | Outputs: count")
     columns += _make_share_columns([*TABLE_SCORE.values(), "Compiles"])
@@ -162,7 +163,7 @@ def _tabulate_passed_checks(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
 
-def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _make_metric_tables(by_format: Sequence[Group]) -> Iterator[Table]:
     """Make the paper's Table 2: one row per model or run, one column per metric, one block per format."""
     columns = [Column("Run"), Column("Outputs", "count")]
     for metric, heading in METRICS.items():
@@ -176,7 +177,7 @@ def _make_metric_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
     for name in FORMAT_NAMES.values():
         rows: list[list[Cell]] = [
             [label, len(tally.scored(RANKED_BY)), *(_estimate_metric(tally, metric) for metric in METRICS)]
-            for written, label, tally in _list_cases_by_format(lines)
+            for written, label, tally in by_format
             if written == name
         ]
         if rows:
@@ -200,7 +201,7 @@ def _estimate_metric(tally: Tally, metric: str) -> Cell:
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
-def _make_released_h_score_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_released_h_score_table(by_format: Sequence[Group]) -> Table:
     """Tabulate the published H-Score, which is a sum of several parts, by format."""
     rows: list[list[Cell]] = [
         [
@@ -209,7 +210,7 @@ def _make_released_h_score_table(lines: Sequence[LabelledCases]) -> Table:
             *(tally.mean(metric) for metric in RELEASED),
             len(tally.scored(RANKED_BY)) - len(tally.scored("h_content_released")),
         ]
-        for name, label, tally in _list_cases_by_format(lines)
+        for name, label, tally in by_format
     ]
     names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
     rows += [[name, model, *values, None] for name in names for model, values in _read_published_rows(name, RELEASED)]
@@ -235,29 +236,23 @@ ABILITIES_NOTE = "How each is computed from the tables and the text: docs/struc_
 
 
 def _make_shares_table(
-    title: str,
-    metrics: Mapping[str, str],
-    estimate: Callable[[Tally, str], Cell],
-    lines: Sequence[LabelledCases],
-    note: str,
+    title: str, metrics: Mapping[str, str], estimate: Callable[[Tally, str], Cell], groups: Sequence[Group], note: str
 ) -> Table:
     rows: list[list[Cell]] = [
-        [name, label, *(estimate(tally, metric) for metric in metrics)]
-        for name, label, tally in _list_cases_in_total_and_by_format(lines)
+        [name, label, *(estimate(tally, metric) for metric in metrics)] for name, label, tally in groups
     ]
     return Table(title, [Column("Format"), Column("Run"), *_make_share_columns(metrics.values())], rows, note)
 
 
 def _draw_metrics(
-    kind: Literal["bars", "radar"], name: str, title: str, metrics: Mapping[str, str], lines: Sequence[LabelledCases]
+    kind: Literal["bars", "radar"],
+    name: str,
+    title: str,
+    metrics: Mapping[str, str],
+    drawn: Sequence[tuple[str, Tally]],
 ) -> Chart:
-    """Draw one bar or polygon per run and mode; if there is only one run and mode, draw one per format."""
-    if len(lines) > 1:
-        tallies = [(line.label, line.tally) for line in lines]
-    else:
-        tallies = [(written, tally) for written, _, tally in _list_cases_by_format(lines)]
     of_metric = attrgetter("estimate" if kind == "bars" else "mean")
-    series = [Series(label, list(map(of_metric(tally), metrics))) for label, tally in tallies]
+    series = [Series(label, list(map(of_metric(tally), metrics))) for label, tally in drawn]
     y_title = "Outputs" if kind == "bars" else ""
     return Chart(kind, name, title, list(metrics.values()), series, "percent", limits=(0.0, 1.0), y_title=y_title)
 
@@ -297,10 +292,10 @@ def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             yield table
 
 
-def _make_items_table(lines: Sequence[LabelledCases]) -> Table:
+def _make_items_table(by_format: Sequence[Group]) -> Table:
     """Make the paper's Table 1, which describes the items; runs and modes with the same items share a row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
-    for name, _, tally in _list_cases_by_format(lines):
+    for name, _, tally in by_format:
         # Count an item only once, whatever its number of modes and epochs.
         items = {row.cluster: row.facts for row in tally if "words" in row.facts}.values()
         counts = Counter(kind for item in items for kind in item["names"] if kind and name == FORMAT_NAMES["markdown"])
