@@ -5,7 +5,6 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from evalsuite.metrics.tables import Format, read_reference_tables, table_score
@@ -142,19 +141,11 @@ SLACK = 1e-9
 FAILURES_SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeEffect:
-    """How the score responds to one kind of change, over all tables in which the change is possible."""
+def tabulate_change_effects(items: Sequence[tuple[str, str, Format]]) -> tuple[Table, bool]:
+    """Compare every table with changed versions of itself; tabulate how the score responds to each kind of change.
 
-    change: str
-    rule: str  # The condition that the score must meet, such as `stays 1`.
-    tables: int
-    mean: float  # Mean score, in [0, 1].
-    failures: tuple[str, ...]  # The tables whose score does not meet the condition, each with its score.
-
-
-def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[ChangeEffect]:
-    """Compare every table with changed versions of itself; return the effect of each kind of change on the score."""
+    Also return whether every score meets its rule.
+    """
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     failures: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, table, markup in items:
@@ -164,8 +155,13 @@ def measure_change_effects(items: Sequence[tuple[str, str, Format]]) -> list[Cha
                 failures[change, rule].append(f"{name} ({score:.3f})")
     # Sort corruptions by severity; in order of appearance, those that the first table lacks would come last.
     keys = sorted(scores, key=lambda key: CORRUPTIONS.index(key[0]) if key[0] in CORRUPTIONS else -1)
-    means = {key: sum(values) / len(values) for key, values in scores.items()}
-    return [ChangeEffect(*key, len(scores[key]), means[key], tuple(failures[key])) for key in keys]
+    rows: list[list[Cell]] = []
+    for key in keys:
+        values, failed = scores[key], failures[key]
+        where = ", ".join(failed[:FAILURES_SHOWN]) + (" ..." if len(failed) > FAILURES_SHOWN else "")
+        rows.append([*key, len(values), sum(values) / len(values), len(failed), where])
+    columns = parse_columns("Change | The score | Tables: count | Mean: number 3 | Fails: count | Where")
+    return Table("Known changes", columns, rows), not any(failures.values())
 
 
 def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float, bool]]:
@@ -191,14 +187,3 @@ def _score_changes(table: str, markup: Format) -> Iterator[tuple[str, str, float
         else:
             yield change, "content no higher than above", score, score <= before + SLACK
         before = score
-
-
-def tabulate_change_effects(effects: Sequence[ChangeEffect]) -> Table:
-    """Tabulate how the score responds to each kind of change."""
-    columns = parse_columns("Change | The score | Tables: count | Mean: number 3 | Fails: count | Where")
-    rows: list[list[Cell]] = []
-    for effect in effects:
-        more = " ..." if len(effect.failures) > FAILURES_SHOWN else ""
-        where = ", ".join(effect.failures[:FAILURES_SHOWN]) + more
-        rows.append([effect.change, effect.rule, effect.tables, effect.mean, len(effect.failures), where])
-    return Table("Known changes", columns, rows)

@@ -38,11 +38,6 @@ class AuthorsSetting:
     summary: str  # The template of the summarizer's prompt.
     params: Mapping[str, Any]  # Generation parameters: temperature and maximum tokens.
 
-    @property
-    def has_one_role(self) -> bool:
-        """Whether the debaters' roles differ only in the debaters' names."""
-        return len({role.prompt.replace(role.name, "") for role in self.debaters}) == 1
-
     def make_panel(self, form: Form, params: Mapping[str, Any], **options: Any) -> Panel:
         """Make the panel that this configuration describes; `params` override the configuration's parameters."""
         options = {**options, "params": {**self.params, **params}, "prompt_writer": AuthorsPromptWriter(form, self)}
@@ -167,7 +162,9 @@ def _fits_mode(setting: AuthorsSetting, mode: Any) -> bool:
     if mode.strategy is None:
         return len(setting.debaters) == setting.turns == 1
     same_size = (setting.strategy, len(setting.debaters), setting.turns) == (mode.strategy, mode.roles, mode.turns)
-    return same_size and (mode.roles == 1 or setting.has_one_role == mode.same_role)
+    # Debaters have the same role if their roles' texts differ only in the debaters' names.
+    roles = {role.prompt.replace(role.name, "") for role in setting.debaters}
+    return same_size and (mode.roles == 1 or (len(roles) == 1) == mode.same_role)
 
 
 @dataclass(frozen=True, slots=True)
