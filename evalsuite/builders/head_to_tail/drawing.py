@@ -44,22 +44,9 @@ class CandidateQuestion:
     question: str
     answers: tuple[Answer, ...]  # All right answers.
 
-    @property
-    def question_key(self) -> str:
-        """A key that is equal for questions that differ only in case and spacing."""
-        return " ".join(self.question.casefold().split())
 
-
-@dataclass(frozen=True, slots=True)
-class CandidateList:
-    """Possible questions of one template and bucket, sorted; `exhausted` means that no further questions exist."""
-
-    candidates: tuple[CandidateQuestion, ...]
-    exhausted: bool
-
-
-# The possible questions of each template, by bucket.
-Draw = dict[QuestionTemplate, "Mapping[str, CandidateList]"]
+# The possible questions of each template and bucket, sorted, and whether no further questions exist.
+Draw = dict[QuestionTemplate, Mapping[str, tuple[Sequence[CandidateQuestion], bool]]]
 
 
 def is_suitable_question(question: str, answers: Sequence[Answer]) -> bool:
@@ -269,9 +256,7 @@ class QuestionSource:
         for those in candidates.values():
             those.sort(key=lambda each: (each.turn, each.lot, each.entity))
         return {
-            template: {
-                bucket: CandidateList(tuple(candidates[name, bucket]), (name, bucket) not in left) for bucket in BUCKETS
-            }
+            template: {bucket: (candidates[name, bucket], (name, bucket) not in left) for bucket in BUCKETS}
             for name, template in by_id.items()
         }
 
@@ -309,14 +294,12 @@ def choose_questions(
     entity_counts = dict.fromkeys(templates, 4 * guess + 100)
     while True:
         drawn = source.draw_questions(entity_counts)
-        fewest = {
-            template: min(len(each.candidates) for each in buckets.values()) for template, buckets in drawn.items()
-        }
+        fewest = {template: min(len(found) for found, _ in buckets.values()) for template, buckets in drawn.items()}
         cap = per_template or find_question_cap(list(fewest.values()), target)
         lacking = [
             template
             for template, buckets in drawn.items()
-            if fewest[template] < min([cap, *(len(each.candidates) for each in buckets.values() if each.exhausted)])
+            if fewest[template] < min([cap, *(len(found) for found, exhausted in buckets.values() if exhausted)])
         ]
         if not lacking:
             return _select_questions(drawn, cap)
@@ -335,15 +318,17 @@ def _select_questions(drawn: Draw, cap: int) -> Selection:
     chosen, empty = {}, {}
     for template, buckets in drawn.items():
         seen = set(asked)
-        fresh: dict[str, list[CandidateQuestion]] = {bucket: [] for bucket in BUCKETS}
+        fresh: dict[str, dict[str, CandidateQuestion]] = {bucket: {} for bucket in BUCKETS}
         for bucket, unseen in fresh.items():
-            for candidate in buckets[bucket].candidates:
-                if candidate.question_key not in seen:
-                    seen.add(candidate.question_key)
-                    unseen.append(candidate)
+            for candidate in buckets[bucket][0]:
+                # Questions that differ only in case and spacing are equal.
+                key = " ".join(candidate.question.casefold().split())
+                if key not in seen:
+                    seen.add(key)
+                    unseen[key] = candidate
         count = min(cap, *map(len, fresh.values()))
-        chosen[template] = {bucket: candidates[:count] for bucket, candidates in fresh.items()}
+        chosen[template] = {bucket: list(unseen.values())[:count] for bucket, unseen in fresh.items()}
         if not count:
             empty[template] = [bucket for bucket in BUCKETS if not fresh[bucket]]
-        asked |= {each.question_key for candidates in chosen[template].values() for each in candidates}
+        asked.update(key for unseen in fresh.values() for key in list(unseen)[:count])
     return Selection(chosen, cap, empty)

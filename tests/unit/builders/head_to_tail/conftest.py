@@ -58,8 +58,8 @@ def candidates() -> Callable[[QuestionSource], Questions]:
         return {
             (bucket, template.id, one.entity, one.question, one.answers)
             for template, buckets in drawn.items()
-            for bucket, those in buckets.items()
-            for one in those.candidates
+            for bucket, (those, _) in buckets.items()
+            for one in those
         }
 
     return draw

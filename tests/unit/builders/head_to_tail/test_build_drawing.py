@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
 from evalsuite.builders.head_to_tail.drawing import (
-    CandidateList,
     CandidateQuestion,
     Draw,
     PopularityPartition,
@@ -182,9 +181,9 @@ class Listed(QuestionSource):
         self.draws.append({template.id: size for template, size in entity_counts.items()})
         return {
             template: {
-                bucket: CandidateList(
-                    tuple(self._one(template.id, bucket, n) for n in range(min(count, entity_counts[template]))),
-                    exhausted=count <= entity_counts[template],
+                bucket: (
+                    [self._one(template.id, bucket, n) for n in range(min(count, entity_counts[template]))],
+                    count <= entity_counts[template],
                 )
                 for bucket, count in zip(BUCKETS, self.counts[template.id], strict=True)
             }

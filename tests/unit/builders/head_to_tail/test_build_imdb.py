@@ -160,8 +160,8 @@ def test_the_paper_s_mix_asks_for_an_only_profession_in_three_ways(dump: Write, 
     asked = {
         one.question: one.answers
         for template in (JOB, DEPARTMENT, SPECIALTY)
-        for bucket in drawn[template].values()
-        for one in bucket.candidates
+        for found, _ in drawn[template].values()
+        for one in found
     }
     assert asked == {
         'What is the job of Eta Mann, known for "Eta Mann Story"?': ("director",),
@@ -195,7 +195,7 @@ def test_a_title_is_asked_about_its_characters_one_by_one_before_any_comes_twice
     cast = [(f"tt{n:07d}", 1, "nm0000001", "actor", None, f'["First {n}","Second {n}"]') for n in (3, 4, 11, 12)]
     source = ImdbSource(workspace, dump(FILES | {"title.principals.tsv.gz": table(PRINCIPALS, *cast)}))
     character = next(template for template in source.templates if template.id == "imdb-title-character")
-    drawn = source.draw_questions(dict.fromkeys(source.templates, 100))[character]["tail"].candidates
+    drawn, _ = source.draw_questions(dict.fromkeys(source.templates, 100))[character]["tail"]
     assert [one.turn for one in drawn] == [0, 0, 0, 1, 1, 1]
     assert len({one.entity for one in drawn[:3]}) == 3
 
@@ -205,10 +205,10 @@ def test_what_is_drawn_first_is_the_beginning_of_what_is_drawn_in_all(dump: Writ
     source = ImdbSource(workspace, dump(FILES | {"title.basics.tsv.gz": table(BASICS, *titles)}))
     few, all_ = (source.draw_questions(dict.fromkeys(source.templates, size)) for size in (10, 1000))
     for template in source.templates[:4]:
-        part, whole = few[template]["tail"], all_[template]["tail"]
-        assert part.candidates == whole.candidates[: len(part.candidates)]
-        assert whole.exhausted
-    assert not few[source.templates[3]]["tail"].exhausted
+        (part, _), (whole, exhausted) = few[template]["tail"], all_[template]["tail"]
+        assert part == whole[: len(part)]
+        assert exhausted
+    assert few[source.templates[3]]["tail"][1] is False
 
 
 def test_a_character_must_have_a_name_of_its_own() -> None:

@@ -139,10 +139,7 @@ def test_the_paper_s_mix_asks_for_identifiers(dump: Write, workspace: Workspace)
     drawn = source.draw_questions(dict.fromkeys(source.paper_templates, 100))
     assert len(drawn) == 7
     asked = {
-        one.question: one.answers
-        for template in (ISSN, DOI)
-        for bucket in drawn[template].values()
-        for one in bucket.candidates
+        one.question: one.answers for template in (ISSN, DOI) for found, _ in drawn[template].values() for one in found
     }
     assert asked == {
         'What is the ISSN of the journal "Letters"?': ("1234-5678",),
