@@ -54,10 +54,7 @@ def load_dataset(setup: Setup) -> Dataset:
     files = _map_categories_to_newest_files(setup.data, options)
     samples: list[Sample] = []
     for category, path in files.items():
-        if options.classes and category in SEVERAL_TURNS:
-            samples += _list_multi_turn_samples(path, category, options.classes)
-        else:
-            samples += _list_single_turn_samples(path, category)
+        samples += _list_samples(path, category, options.classes if category in SEVERAL_TURNS else None)
     return Dataset(samples, ", ".join(path.name for path in files.values()))
 
 
@@ -82,36 +79,17 @@ def _map_categories_to_newest_files(folder: Path, options: BfclOptions) -> dict[
     return newest
 
 
-def _list_single_turn_samples(path: Path, category: str) -> Iterator[Sample]:
-    answers = {} if category in (*NO_CALL, ANY_CALL) else _read_answers(path.parent / "possible_answer" / path.name)
-    for place, record in read_json_lines(path):
-        name = read_field(record, "id", str, path, place)
-        if category not in (*NO_CALL, ANY_CALL) and name not in answers:
-            raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
-        turns = read_field(record, "question", list, path, place)
-        if len(turns) != 1:
-            raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
-        yield Sample(
-            id=name,
-            input=_read_messages(turns[0], path, place),
-            tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
-            metadata={
-                "functions": [
-                    _make_openai_tool(require_type(function, dict, path, place), path, place)
-                    for function in read_field(record, "function", list, path, place)
-                ],
-                "calls": answers.get(name, []),
-                "any_call": category == ANY_CALL,
-            },
-        )
-
-
-def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterator[Sample]:
-    truth = {
-        read_field(record, "id", str, path, place): read_field(record, "ground_truth", list, path, place)
-        for place, record in read_json_lines(path.parent / "possible_answer" / path.name)
+def _list_samples(path: Path, category: str, package: str | None) -> Iterator[Sample]:
+    """Yield the samples of a category; `package` has the classes of a category with several turns, otherwise None."""
+    is_answered, answer_file = category not in (*NO_CALL, ANY_CALL), path.parent / "possible_answer" / path.name
+    answers = {
+        read_field(record, "id", str, answer_file, place): [
+            call if package else _read_accepted_call(call, answer_file, place)
+            for call in read_field(record, "ground_truth", list, answer_file, place)
+        ]
+        for place, record in (read_json_lines(answer_file) if is_answered else ())
     }
-    modules = map_class_modules(package)
+    modules = map_class_modules(package) if package else {}
 
     @cache
     def read_tools(module: str) -> list[dict[str, Any]]:
@@ -120,25 +98,34 @@ def _list_multi_turn_samples(path: Path, category: str, package: str) -> Iterato
 
     for place, record in read_json_lines(path):
         name = read_field(record, "id", str, path, place)
-        classes = read_field(record, "involved_classes", list, path, place)
-        if unknown := [kind for kind in classes if kind not in modules]:
-            raise DatasetError(path, f"{place}, id {name!r}", f"the class {unknown[0]!r}", f"one of {package}")
-        if name not in truth:
+        if is_answered and name not in answers:
             raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
         turns = [_read_messages(turn, path, place) for turn in read_field(record, "question", list, path, place)]
-        functions = {tool["function"]["name"]: tool for kind in classes for tool in read_tools(modules[kind])}
-        yield Sample(
-            id=name,
-            input=turns[0],
-            tags={"category": category, "origin": "written"},
-            metadata={
-                "functions": list(functions.values()),
-                "calls": truth[name],
+        if package:
+            classes = read_field(record, "involved_classes", list, path, place)
+            if unknown := [kind for kind in classes if kind not in modules]:
+                raise DatasetError(path, f"{place}, id {name!r}", f"the class {unknown[0]!r}", f"one of {package}")
+            tools = {tool["function"]["name"]: tool for kind in classes for tool in read_tools(modules[kind])}
+            functions = list(tools.values())
+            about = {
                 "turns": turns,
                 "classes": classes,
                 "initial_config": record.get("initial_config") or {},
                 "missed": record.get("missed_function") or {},
-            },
+            }
+        else:
+            if len(turns) != 1:
+                raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
+            functions = [
+                _make_openai_tool(require_type(function, dict, path, place), path, place)
+                for function in read_field(record, "function", list, path, place)
+            ]
+            about = {"any_call": category == ANY_CALL}
+        yield Sample(
+            id=name,
+            input=turns[0],
+            tags={"category": category, "origin": "live" if category.startswith("live_") else "written"},
+            metadata={"functions": functions, "calls": answers.get(name, []), **about},
         )
 
 
@@ -149,20 +136,13 @@ def _read_messages(turn: Any, path: Path, place: str) -> list[Message]:
         raise DatasetError(path, f"{place}, field 'question'", str(turn)[:60], "messages") from error
 
 
-def _read_answers(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Map each question's id to its right calls, written as in the leaderboard's files."""
+def _read_accepted_call(call: Any, path: Path, place: str) -> dict[str, Any]:
     return {
-        read_field(record, "id", str, path, place): [
-            {
-                make_callable_name(name): {
-                    parameter: require_type(values, list, path, f"{place}, accepted values of {parameter!r}")
-                    for parameter, values in require_type(accepted, dict, path, f"{place}, call of {name!r}").items()
-                }
-                for name, accepted in require_type(call, dict, path, place).items()
-            }
-            for call in read_field(record, "ground_truth", list, path, place)
-        ]
-        for place, record in read_json_lines(path)
+        make_callable_name(name): {
+            parameter: require_type(values, list, path, f"{place}, accepted values of {parameter!r}")
+            for parameter, values in require_type(accepted, dict, path, f"{place}, call of {name!r}").items()
+        }
+        for name, accepted in require_type(call, dict, path, place).items()
     }
 
 
