@@ -82,6 +82,11 @@ fence. Prefer compact JSON. Where the real tool would look something up, make up
 specific and free of contradictions. If the arguments make no sense for this tool, reply with a short error \
 message such as the tool would give."""
 
+_USER_ROLE = """\
+You are the person who wrote the request below to an assistant. The assistant asks you something. \
+Answer as that person would: briefly, in the first person, with one definite choice or fact that fits the \
+request, made up where the request leaves it open. Do not solve the task yourself and do not thank."""
+
 
 def find_simulating_model(asker: Model, name: str, base_url: str | None, *, epoch: int | None = None) -> Model:
     """Return the model that plays a tool or a user in a case; `asker` counts its usage separately, if it can."""
@@ -91,12 +96,13 @@ def find_simulating_model(asker: Model, name: str, base_url: str | None, *, epoc
 
 @dataclass(frozen=True, slots=True)
 class SimulatingModel:
-    """A model that simulates tools and users."""
+    """A model that plays tools, by their documents, and users, who see their request and the questions so far."""
 
     model: str  # The model's name.
     base_url: str | None = None  # The address of the model; with None, the backend's usual address.
     library: ObservationStore = field(default_factory=ObservationStore)  # The model's answers in this or earlier runs.
     max_tokens: int = 512  # Maximum number of tokens in an answer.
+    kind: str = "simulated"
 
     async def request_answer(self, messages: tuple[Message, ...], asker: Model) -> str:
         """Return the stored answer to these messages, from any epoch or run; if none is stored, ask the model."""
@@ -115,26 +121,20 @@ class SimulatingModel:
             )
         return self.library.store_answer(question, completion.text.strip())
 
-
-@dataclass(frozen=True, slots=True)
-class SimulatedExecutor:
-    """Lets a model play the tool: it answers each tool call according to the tool's document."""
-
-    simulator: SimulatingModel
-    kind: str = "simulated"
-
     async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:
         call = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         document_text = json.dumps(document.plain(), ensure_ascii=False)
         prompt = f"Document:\n{document_text}\n\nCall of {document.name} with these arguments:\n{call}"
-        return await self.simulator.request_answer((Message("system", _TOOL_ROLE), Message("user", prompt)), model)
+        return await self.request_answer((Message("system", _TOOL_ROLE), Message("user", prompt)), model)
+
+    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:
+        request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
+        earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in past_replies)
+        prompt = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
+        return await self.request_answer((Message("system", _USER_ROLE), Message("user", prompt)), model)
 
 
 NOTHING_TO_ADD = "I have nothing to add; please go on with what I told you."
-_USER_ROLE = """\
-You are the person who wrote the request below to an assistant. The assistant asks you something. \
-Answer as that person would: briefly, in the first person, with one definite choice or fact that fits the \
-request, made up where the request leaves it open. Do not solve the task yourself and do not thank."""
 
 
 class User(Protocol):
@@ -159,20 +159,6 @@ class ScriptedUser:
     async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
         replies: Sequence[str] = sample.metadata.get("user", ())
         return replies[len(past_replies)] if len(past_replies) < len(replies) else NOTHING_TO_ADD
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedUser:
-    """A user whom a model plays; this model sees the request and the questions so far."""
-
-    simulator: SimulatingModel
-    kind: str = "simulated"
-
-    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:
-        request = sample.input if isinstance(sample.input, str) else sample.input[-1].content
-        earlier = "".join(f"The assistant asked: {past}\nYou answered: {answer}\n" for past, answer in past_replies)
-        prompt = f"Your request:\n{request}\n\n{earlier}The assistant asks: {question}\nYour answer:"
-        return await self.simulator.request_answer((Message("system", _USER_ROLE), Message("user", prompt)), model)
 
 
 END = "###END###"
@@ -294,6 +280,7 @@ class Recording:
     """The tool calls of an earlier run; they are read from its records when first needed."""
 
     run: Path  # The run's folder.
+    kind: str = "recorded"  # The kind of user; a `RecordedExecutor` repeats the calls of tools.
 
     @cached_property
     def calls(self) -> "_RecordedCalls":
@@ -308,6 +295,13 @@ class Recording:
         except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise RunError(f"{path}: these are not records of a run ({type(error).__name__}: {error})") from error
         return calls
+
+    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
+        """Repeat the user's recorded reply to the same question about the same request."""
+        replies, key = self.calls.replies, _make_call_key(str(sample.input), {"question": question})
+        if key not in replies:
+            raise self.make_missing_error(f"the question {question!r}")
+        return replies[key]
 
     def make_missing_error(self, missing: str) -> ToolError:
         return ToolError(
@@ -352,20 +346,6 @@ class RecordedExecutor:
         if failed:
             raise ToolFailure(observation.removeprefix(_FAILED))
         return observation
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedUser:
-    """Repeats the user's recorded reply to the same question about the same request."""
-
-    recording: Recording
-    kind: str = "recorded"
-
-    async def reply(self, sample: Sample, question: str, past_replies: Sequence[tuple[str, str]], model: Model) -> str:  # noqa: ARG002 - the users' signature
-        replies, key = self.recording.calls.replies, _make_call_key(str(sample.input), {"question": question})
-        if key not in replies:
-            raise self.recording.make_missing_error(f"the question {question!r}")
-        return replies[key]
 
 
 @dataclass(frozen=True, slots=True)

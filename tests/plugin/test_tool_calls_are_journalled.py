@@ -150,13 +150,13 @@ from evalsuite import Sample, benchmark, contains
 from evalsuite.solvers import tool_loop
 from evalsuite.tools import ToolDocument
 from evalsuite.tools.execution import Tool
-from evalsuite.tools.simulated import SimulatedExecutor, SimulatingModel
+from evalsuite.tools.simulated import SimulatingModel
 
 SEND = ToolDocument("send", "Sends.", {"type": "object", "properties": {"to": {"type": "string"}}})
 LEAVE = ToolDocument("leave", "Leaves.", {"type": "object", "properties": {}})
 
 def tools(sample):
-    played = SimulatedExecutor(SimulatingModel("function:app:player"))
+    played = SimulatingModel("function:app:player")
     return [Tool(SEND, played), Tool(LEAVE, played)]
 
 SAMPLES = [Sample(id=name, input=name, target="no. 1") for name in ("ada", "bob")]

@@ -70,21 +70,18 @@ class ToolEyesSolver:
                 f"tool_eyes was given executor={kind!r}: the shipped tools are Python, the published ones "
                 "(--data) are simulated, recorded or live"
             )
-        user = simulated.SimulatedUser(self.simulator)
         match kind:
             case "python":
                 return None, simulated.ScriptedUser()
             case "simulated":
-                executor = simulated.SimulatedExecutor(self.simulator)
-                return (lambda _: executor), user
+                return (lambda _: self.simulator), self.simulator
             case "recorded":
                 recording = simulated.Recording(_require_option_folder(self.options.recording, "recording", kind))
-                recorded_user = simulated.RecordedUser(recording)
-                return (lambda sample: simulated.RecordedExecutor(recording, str(sample.input))), recorded_user
+                return (lambda sample: simulated.RecordedExecutor(recording, str(sample.input))), recording
             case "live":
                 folder = _require_option_folder(self.options.library, "library", kind)
                 live = LiveExecutor(folder, self.options.allow_network, bool(self.options.allow_code))
-                return (lambda _: live), user
+                return (lambda _: live), self.simulator
         raise SettingsError(f"tool_eyes has no executor {kind!r}; choose simulated, recorded or live")
 
     def _make_tool_loop(self, mode: str) -> ToolLoop:

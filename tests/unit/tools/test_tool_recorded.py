@@ -11,7 +11,7 @@ import pytest
 from evalsuite.core.errors import RunError, ToolError
 from evalsuite.core.types import Sample
 from evalsuite.tools.execution import ToolDocument, ToolFailure
-from evalsuite.tools.simulated import RECORDS, RecordedExecutor, RecordedUser, Recording
+from evalsuite.tools.simulated import RECORDS, RecordedExecutor, Recording
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ def test_a_call_outside_the_recording_is_an_error(tmp_path: Path) -> None:
 
 def test_a_recorded_user_repeats_what_was_said_about_the_same_request(tmp_path: Path) -> None:
     run = run_with(tmp_path, call("ask_to_user", {"question": "Where?"}, "In Lima."))
-    user = RecordedUser(Recording(run))
+    user = Recording(run)
     same, other = Sample(id="a", input=COAT), Sample(id="b", input="Shall I go?")
     assert asyncio.run(user.reply(same, "Where?", [], NOBODY)) == "In Lima."
     with pytest.raises(ToolError, match="Where"):

@@ -12,15 +12,7 @@ import pytest
 from evalsuite.core.errors import CallFailed, ToolError
 from evalsuite.core.types import Completion, Sample
 from evalsuite.tools.execution import ToolDocument
-from evalsuite.tools.simulated import (
-    FILE,
-    NOTHING_TO_ADD,
-    ObservationStore,
-    ScriptedUser,
-    SimulatedExecutor,
-    SimulatedUser,
-    SimulatingModel,
-)
+from evalsuite.tools.simulated import FILE, NOTHING_TO_ADD, ObservationStore, ScriptedUser, SimulatingModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +30,7 @@ def simulator(folder: Path | None = None) -> SimulatingModel:
 def test_the_same_call_gives_the_same_observation_with_one_question(backend: Any) -> None:
     answers = iter(["sunny", "rain"])
     asked = backend(lambda _: next(answers))
-    tool = SimulatedExecutor(simulator())
+    tool = simulator()
 
     async def play() -> list[str]:
         calls: list[tuple[int, dict[str, Any]]] = [
@@ -55,7 +47,7 @@ def test_the_same_call_gives_the_same_observation_with_one_question(backend: Any
 
 def test_the_player_is_shown_document_and_call_and_asked_alike_in_every_epoch(backend: Any) -> None:
     asked = backend(lambda _: "sunny")
-    asyncio.run(SimulatedExecutor(simulator()).run_tool(WEATHER, {"town": "Lima"}, asked.handle(epoch=5)))
+    asyncio.run(simulator().run_tool(WEATHER, {"town": "Lima"}, asked.handle(epoch=5)))
     (request,) = asked.requests
     assert (request.model, request.base_url, request.epoch) == ("player", "http://127.0.0.1:9/v1", 1)
     assert request.params["temperature"] == 0
@@ -67,7 +59,7 @@ def test_a_later_run_gets_the_observation_without_asking(backend: Any, tmp_path:
     first, later = backend(lambda _: "sunny"), backend(lambda _: "rain")
     for asked in (first, later):
         player = simulator(tmp_path / "reports")
-        assert asyncio.run(SimulatedExecutor(player).run_tool(WEATHER, {}, asked.handle())) == "sunny"
+        assert asyncio.run(player.run_tool(WEATHER, {}, asked.handle())) == "sunny"
         player.library.close()
     assert (len(first.requests), len(later.requests)) == (1, 0)
 
@@ -79,7 +71,7 @@ def test_another_document_or_player_is_another_question(backend: Any) -> None:
 
     async def play() -> list[str]:
         return [
-            await SimulatedExecutor(SimulatingModel(player, None, library)).run_tool(document, {}, asked.handle())
+            await SimulatingModel(player, None, library).run_tool(document, {}, asked.handle())
             for player in ("one", "two")
             for document in (WEATHER, other)
         ]
@@ -94,8 +86,8 @@ def test_a_player_that_cannot_be_asked_is_an_error_and_nothing_is_kept(backend: 
 
     player = simulator()
     with pytest.raises(CallFailed):
-        asyncio.run(SimulatedExecutor(player).run_tool(WEATHER, {}, backend(fail).handle()))
-    assert asyncio.run(SimulatedExecutor(player).run_tool(WEATHER, {}, backend(lambda _: "sunny").handle())) == "sunny"
+        asyncio.run(player.run_tool(WEATHER, {}, backend(fail).handle()))
+    assert asyncio.run(player.run_tool(WEATHER, {}, backend(lambda _: "sunny").handle())) == "sunny"
 
 
 def test_the_first_observation_stays(tmp_path: Path) -> None:
@@ -158,7 +150,7 @@ def test_a_scripted_user_says_its_replies_in_order_and_then_nothing_more(backend
 
 def test_a_simulated_user_knows_the_request_and_what_was_said(backend: Any) -> None:
     asked = backend(lambda _: " At seven. ")
-    user = SimulatedUser(simulator())
+    user = simulator()
     said = asyncio.run(user.reply(SAMPLE, "When?", [("For how many?", "For two.")], asked.handle(epoch=3)))
     assert said == "At seven."
     (request,) = asked.requests
@@ -173,6 +165,6 @@ def test_a_simulated_user_knows_the_request_and_what_was_said(backend: Any) -> N
 def test_an_empty_or_cut_answer_is_an_error_and_not_kept(backend: Any, completion: Completion, words: str) -> None:
     player = simulator()
     with pytest.raises(ToolError, match=words):
-        asyncio.run(SimulatedUser(player).reply(SAMPLE, "When?", [], backend(lambda _: completion).handle()))
+        asyncio.run(player.reply(SAMPLE, "When?", [], backend(lambda _: completion).handle()))
     whole = backend(lambda _: "It is noon.").handle()
-    assert asyncio.run(SimulatedUser(player).reply(SAMPLE, "When?", [], whole)) == "It is noon."
+    assert asyncio.run(player.reply(SAMPLE, "When?", [], whole)) == "It is noon."
