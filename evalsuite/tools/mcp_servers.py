@@ -48,7 +48,7 @@ class McpServer:
         connection = _McpConnection(self)
         stack.push_async_callback(connection.close)
         kept = await effects.run_tool_once(f"tools of {self.name}", {}, connection.list_tools)
-        return [Tool(ToolDocument(**document, origin=self.name), McpExecutor(connection)) for document in kept["tools"]]
+        return [Tool(ToolDocument(**document, origin=self.name), connection) for document in kept["tools"]]
 
     @property
     def name(self) -> str:
@@ -57,7 +57,10 @@ class McpServer:
 
 
 class _McpConnection:
-    """A session with a server; a single task opens and closes it, because the library `mcp` requires this."""
+    """Calls a server's tools; a single task opens and closes the session, because the library `mcp` requires this."""
+
+    kind = "mcp"
+    timed = True
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -126,13 +129,23 @@ class _McpConnection:
             ]
         }
 
-    async def require_server(self, error: Exception) -> None:
-        """Check by a ping whether the server still answers after this error of a call; if not, raise ToolError."""
+    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
+        session = await self.open_session()
         try:
-            async with asyncio.timeout(LONGEST_PING):
-                await (await self.open_session()).send_ping()
-        except Exception as gone:
-            raise ToolError(f"the MCP server {self._server.name} has ended: {describe_error(error)}") from gone
+            result = await session.call_tool(document.name, dict(arguments))
+        except Exception as error:
+            # Check by a ping whether the server still answers after this error.
+            try:
+                async with asyncio.timeout(LONGEST_PING):
+                    await session.send_ping()
+            except Exception as gone:
+                raise ToolError(f"the MCP server {self._server.name} has ended: {describe_error(error)}") from gone
+            raise ToolFailure(describe_error(error)) from error
+        plain = result.model_dump(mode="json", by_alias=True)
+        text = "\n".join(part.get("text") or f"({part['type']})" for part in plain["content"])
+        if plain.get("isError"):
+            raise ToolFailure(text)
+        return text
 
     async def close(self) -> None:
         """End the session; if this connection started the server, also end the server."""
@@ -141,25 +154,3 @@ class _McpConnection:
             if self._ready is not None and not self._ready.done():
                 self._task.cancel()  # The server has not answered yet, and perhaps never will.
             await asyncio.gather(self._task, return_exceptions=True)
-
-
-@dataclass(frozen=True, slots=True)
-class McpExecutor:
-    """Calls one tool of a server."""
-
-    connection: _McpConnection
-    kind: str = "mcp"
-    timed: bool = True
-
-    async def run_tool(self, document: ToolDocument, arguments: Mapping[str, Any], model: Model) -> str:  # noqa: ARG002 - the executors' signature
-        session = await self.connection.open_session()
-        try:
-            result = await session.call_tool(document.name, dict(arguments))
-        except Exception as error:
-            await self.connection.require_server(error)
-            raise ToolFailure(describe_error(error)) from error
-        plain = result.model_dump(mode="json", by_alias=True)
-        text = "\n".join(part.get("text") or f"({part['type']})" for part in plain["content"])
-        if plain.get("isError"):
-            raise ToolFailure(text)
-        return text
