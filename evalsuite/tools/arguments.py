@@ -7,6 +7,8 @@ literal, and can exhaust the stack.
 import json
 import math
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 from evalsuite.core.json_codec import refuse_nan_or_infinity
@@ -39,17 +41,8 @@ def read_value(text: str) -> tuple[Any, int]:
 
 
 def _is_nested_deeper(value: Any, depth: int) -> bool:
-    level = [value]
-    for _ in range(depth + 1):
-        level = [
-            child
-            for inner in level
-            if isinstance(inner, (dict, list))
-            for child in (inner.values() if isinstance(inner, dict) else inner)
-        ]
-        if not level:
-            return False
-    return True
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth < 0 or any(_is_nested_deeper(child, depth - 1) for child in children)
 
 
 def _parse_finite_number(digits: str) -> float:
@@ -81,41 +74,41 @@ class _PythonLiteralReader:
             self.raise_error(f"is nested more than {MAX_DEPTH} deep")
         start = self.peek_character()
         if start == "{":
-            return self.read_mapping(depth)
+            pairs, _ = self.read_items("}", partial(self.read_pair, depth + 1))
+            return dict(pairs)
         if start and start in "[(":
-            return self.read_sequence(depth)
+            items, has_comma = self.read_items("]" if start == "[" else ")", partial(self.read_value, depth + 1))
+            return items[0] if start == "(" and len(items) == 1 and not has_comma else items
         if start and start in "'\"":
             return self.read_string()
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
             digits = number.group()
             return _parse_finite_number(digits) if set(digits) & set(".eE") else _parse_integer(digits)
-        return self.read_word()
+        word = _WORD.match(self.text, self.at)
+        if not word or word.group() not in _WORDS:
+            self.raise_error("is neither a JSON value nor a Python literal")
+        self.at = word.end()
+        return _WORDS[word.group()]
 
-    def read_mapping(self, depth: int) -> dict[str, Any]:
-        pairs: dict[str, Any] = {}
-        self.at += 1
-        while self.peek_character() != "}":
-            if self.peek_character() not in {"'", '"'}:
-                self.raise_error("is not a quoted name")
-            name = self.read_string()
-            self.expect_character(":")
-            pairs[name] = self.read_value(depth + 1)
-            if self.peek_character() != "}":
-                self.expect_character(",")
-        self.at += 1
-        return pairs
-
-    def read_sequence(self, depth: int) -> Any:
-        items, close, commas = [], {"[": "]", "(": ")"}[self.text[self.at]], 0
+    def read_items(self, close: str, read_item: Callable[[], Any]) -> tuple[list[Any], bool]:
+        """Read the items up to a closing bracket; also tell whether there was a comma."""
+        items, has_comma = [], False
         self.at += 1
         while self.peek_character() != close:
-            items.append(self.read_value(depth + 1))
+            items.append(read_item())
             if self.peek_character() != close:
                 self.expect_character(",")
-                commas += 1
+                has_comma = True
         self.at += 1
-        return items[0] if close == ")" and len(items) == 1 and not commas else items
+        return items, has_comma
+
+    def read_pair(self, depth: int) -> tuple[str, Any]:
+        if self.peek_character() not in {"'", '"'}:
+            self.raise_error("is not a quoted name")
+        name = self.read_string()
+        self.expect_character(":")
+        return name, self.read_value(depth)
 
     def read_string(self) -> str:
         for quote, pattern in _STRINGS.items():
@@ -126,13 +119,6 @@ class _PythonLiteralReader:
                 self.at = matched.end()
                 return _ESCAPE.sub(_decode_escape, matched.group(1))
         raise AssertionError(self.at)  # Never reached: the caller has checked that a quote is here.
-
-    def read_word(self) -> bool | None:
-        word = _WORD.match(self.text, self.at)
-        if not word or word.group() not in _WORDS:
-            self.raise_error("is neither a JSON value nor a Python literal")
-        self.at = word.end()
-        return _WORDS[word.group()]
 
     def peek_character(self) -> str:
         space = _SPACE.match(self.text, self.at)
