@@ -129,16 +129,8 @@ def _list_fenced_blocks(text: str, languages: Collection[str]) -> list[str]:
 
 def _remove_margin(code: str, margin: str) -> str:
     """Remove from every line of a block the margin (quote marks and blanks) that its opening fence has."""
-    if not margin:
-        return code
-    before = re.compile(r"[ \t>]" if ">" in margin else r"[ \t]")
-    lines = code.split("\n")
-    for number, line in enumerate(lines):
-        end = 0
-        while end < min(len(margin), len(line)) and before.match(line, end):
-            end += 1
-        lines[number] = line[end:]
-    return "\n".join(lines)
+    blanks = r"[ \t>]" if ">" in margin else r"[ \t]"
+    return re.sub(rf"^{blanks}{{0,{len(margin)}}}", "", code, flags=re.MULTILINE)
 
 
 def _list_json_strings(text: str) -> list[str]:
@@ -217,16 +209,15 @@ def _list_defined_names(tree: ast.Module) -> set[str]:
 
 def list_bound_names(tree: ast.Module) -> set[str]:
     """List all names to which a program gives a value, at any level."""
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    names |= {
-        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
-    return names | {
-        (alias.asname or alias.name).partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return names
 
 
 def list_unbound_names(tree: ast.Module) -> set[str]:
