@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import json
-from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -93,9 +92,6 @@ class CallLog:
     def failure(self) -> Exception | None:
         """The error of the failed call that was sent first; None if no call failed."""
         return self.failures[min(self.failures)] if self.failures else None
-
-    def add_call(self, call: LoggedCall) -> None:
-        insort(self.calls, call, key=lambda other: other.number)
 
     def complete_transcript(self, transcript: Transcript) -> Transcript:
         """Add the spans to a transcript; if the transcript is empty, fill it from the logged calls.

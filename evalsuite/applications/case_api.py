@@ -1,18 +1,14 @@
 """The APIs of OpenAI, Anthropic and Gemini for one case: the case's model answers every request of an application."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from evalsuite.applications import chat_api, gemini_api, messages_api, responses_api
 from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_answer
+from evalsuite.applications.spans import SpanCollector
 from evalsuite.core.errors import EvalsuiteError
 from evalsuite.core.types import Completion, Message
-
-if TYPE_CHECKING:
-    from evalsuite.applications.spans import SpanCollector
 
 PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models", "/models/NAME:generateContent")
 
@@ -40,6 +36,8 @@ class ServedModel(Protocol):
 class CaseApi:
     """Answers clients' requests with the model of one case, in the thread of the background loop."""
 
+    spans: SpanCollector | None = None  # Receives the application's spans.
+
     def __init__(
         self,
         model: ServedModel,
@@ -55,7 +53,6 @@ class CaseApi:
         self._left_out = set() if left_out is None else left_out
         self._find = find or (lambda _: model)  # Finds the model for the model name in a request.
         self._numbers = itertools.count(answers + 1)
-        self.spans: SpanCollector | None = None  # Receives the application's spans.
         # Earlier conversations, without instructions, by response id; `previous_response_id` continues one of them.
         self._conversations: dict[str, tuple[Message, ...]] = {}
 

@@ -13,10 +13,13 @@ import json
 import os
 import threading
 import time
+from bisect import insort
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
+from evalsuite.applications.case_api import CaseApi
+from evalsuite.applications.endpoint import Endpoint, LoopbackServer, get_loopback_server
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError, SolverError
 from evalsuite.core.threads import is_async
 from evalsuite.core.types import Completion, Message, Prompt, Request
@@ -27,8 +30,6 @@ from evalsuite.models.openai_formats import decode_vector
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
-    from evalsuite.applications.case_api import CaseApi
-    from evalsuite.applications.endpoint import Endpoint, LoopbackServer
     from evalsuite.gateway.faults import FaultInjector
 
 P = ParamSpec("P")
@@ -81,7 +82,8 @@ class CaseModel(ModelHandle):
         with self._record_failure(number):
             said = await self._call_on_own_loop(super().chat(messages, tools=tools, **params))
             completion = said.with_distinct_call_ids(f"call_{len(messages)}")
-        self.log.add_call(LoggedCall(self.name, messages, completion, time.monotonic() - started, number))
+        call = LoggedCall(self.name, messages, completion, time.monotonic() - started, number)
+        insort(self.log.calls, call, key=lambda other: other.number)
         return completion
 
     async def _send_request(self, request: Request) -> Completion:
@@ -154,8 +156,6 @@ class CaseModel(ModelHandle):
     @property
     def api(self) -> CaseApi:
         """The OpenAI API whose requests this model answers; created on first access, from any thread."""
-        from evalsuite.applications.case_api import CaseApi
-
         with _making:
             if self._api is None:
                 self._api = CaseApi(self, find=self.find_model, left_out=self.log.left_out)
@@ -240,8 +240,6 @@ class BlockingModel:
 
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
-        from evalsuite.applications.endpoint import get_loopback_server
-
         server = get_loopback_server(self._loop)
         endpoint = server.open_endpoint(self._model.api)
         self._model.endpoints.append((server, endpoint))

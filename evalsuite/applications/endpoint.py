@@ -5,8 +5,6 @@ listener sends requests through the run's gateway, like all other calls. The cal
 as `OpenAI()`, can be redirected to this address.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -22,14 +20,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from evalsuite.applications.case_api import CaseApi
+from evalsuite.applications.chat_api import make_error_answer
 from evalsuite.core.errors import SolverError
 from evalsuite.gateway.handle import ROUTE
 from evalsuite.gateway.loop import is_current_loop
 
 if TYPE_CHECKING:
     from aiohttp import web
-
-    from evalsuite.applications.case_api import CaseApi
 
 LARGEST_REQUEST = 256 * 2**20  # Maximum bytes of a request, which may contain pictures and recordings.
 VERSION = re.compile(r"^/v1(alpha|beta)?(/+|$)")  # The version at the beginning of an API's path.
@@ -110,10 +108,8 @@ class LoopbackServer:
             if task is not None:
                 task.cancel()
 
-    async def _answer_http_request(self, request: web.Request) -> web.Response:
+    async def _answer_http_request(self, request: "web.Request") -> "web.Response":
         from aiohttp import web
-
-        from evalsuite.applications.chat_api import make_error_answer
 
         content = await request.read()
         token, path = self._find_token_and_path(request)
@@ -128,7 +124,7 @@ class LoopbackServer:
                 answering.discard(task)
         return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
 
-    def _find_token_and_path(self, request: web.Request) -> tuple[str, str]:
+    def _find_token_and_path(self, request: "web.Request") -> tuple[str, str]:
         """Find the secret of the case to which a request belongs, and the request's path after the base URL."""
         first, _, rest = request.path.lstrip("/").partition("/")
         if first in self._apis:

@@ -15,6 +15,8 @@ from typing import Any
 from uuid import uuid4
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
+from evalsuite.applications.endpoint import route_clients
+from evalsuite.applications.spans import SpanCollector, read_span, require_opentelemetry
 from evalsuite.core.errors import SettingsError, SolverError, write_count
 from evalsuite.core.json_codec import encode_message, parse_json
 from evalsuite.core.protocols import AnySolver
@@ -90,8 +92,6 @@ class FunctionApplication:
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
         """Call the function with one question, and return the transcript of its reply."""
-        from evalsuite.applications.endpoint import route_clients
-
         model, asynchronous = exchange.model, is_async(self.function)
         blocking = BlockingModel(model, asyncio.get_running_loop())
         make: dict[str, Callable[[], Any]] = {
@@ -240,8 +240,6 @@ class Application:
         exchange.model.models = self.models
         if not self.spans:
             return await self.target.reply(question, exchange)
-        from evalsuite.applications.spans import SpanCollector, read_span
-
         model = exchange.model
         collector = model.api.spans = SpanCollector(uuid4().hex)
         with collector.collect_from_process():
@@ -322,8 +320,6 @@ def application(  # noqa: PLR0913 - the arguments of three kinds of target
     if spans:
         if url is not None:
             raise SettingsError("application: spans are for functions and programs; a service has its own exporter")
-        from evalsuite.applications.spans import require_opentelemetry
-
         require_opentelemetry("application(..., spans=True)")
     named = dict(models or {})
     if url is not None:
