@@ -292,19 +292,15 @@ def _read_tool_document(record: Mapping[str, Any], path: Path, where: str) -> To
         if require_type(parameter, str, path, f"{where}, field 'required'") not in properties:
             raise DatasetError(path, where, f"the required parameter {parameter!r}", "one of its properties")
     if any(set(about) - {"type", "description"} for about in properties.values()):
-        _check_schema(schema, path, where)
+        # Refuse schemas that would fail on the first call: those that are malformed or contain references.
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+
+        if '"$ref"' in json.dumps(schema):
+            raise DatasetError(path, where, "a reference ($ref)", "a document that stands alone")
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            raise DatasetError(path, f"{where}, {error.json_path}", error.message, "a JSON schema") from error
     description = read_field(record, "description", str, path, where)
     return ToolDocument(name, description, schema, origin="/".join(path.parts[-3:-1]))
-
-
-def _check_schema(schema: Mapping[str, Any], path: Path, where: str) -> None:
-    """Raise an error for schemas that would fail on the first call: those that are malformed or contain references."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
-    if '"$ref"' in json.dumps(schema):
-        raise DatasetError(path, where, "a reference ($ref)", "a document that stands alone")
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise DatasetError(path, f"{where}, {error.json_path}", error.message, "a JSON schema") from error

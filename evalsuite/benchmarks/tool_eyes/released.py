@@ -137,17 +137,16 @@ def _read_question(module: ast.Module, name: str, path: Path) -> ReleasedQuestio
         raise DatasetError(
             path, f"function {name}", "no texts sys_prompt and user_input", "the code as it was released"
         )
-    return ReleasedQuestion(system.value, tuple(_parse_prompt_piece(part, path, name) for part in user.values))
-
-
-def _parse_prompt_piece(part: ast.expr, path: Path, function: str) -> tuple[str, bool]:
-    """Convert a part of an f-string to a fixed text and False, or to a field's name and True."""
-    if isinstance(part, ast.Constant):
-        return str(part.value), False
-    if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:
-        return part.value.id, True
-    shown = ast.unparse(part)[:60]
-    raise DatasetError(path, f"function {function}", shown, f"one of the fields {', '.join(sorted(_FIELDS))}")
+    pieces: list[tuple[str, bool]] = []
+    for part in user.values:
+        if isinstance(part, ast.Constant):
+            pieces.append((str(part.value), False))
+        elif isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in _FIELDS:
+            pieces.append((part.value.id, True))
+        else:
+            shown, expected = ast.unparse(part)[:60], f"one of the fields {', '.join(sorted(_FIELDS))}"
+            raise DatasetError(path, f"function {name}", shown, expected)
+    return ReleasedQuestion(system.value, tuple(pieces))
 
 
 GIVEN_UP = "I cannot handle the task."

@@ -68,11 +68,18 @@ def make_report(views: Sequence[RunView]) -> Section:
     measured = [
         name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
     ]
+    labels = list(map(_format_heading, CAPABILITIES))
+    series = [
+        Series(line.label, [line.tally.mean(metric) for metric in CAPABILITIES])
+        for line in lines
+        if line.tally.values(OVERALL)
+    ]
     shown: list[Block] = [
         _make_preface(views, lines),
         _tabulate_by_scenario("Overall score by scenario", [OVERALL], lines),
         _tabulate_metrics("Five capabilities", (OVERALL, *CAPABILITIES), lines),
-        _draw_radar(lines),
+        # Figure 5 of the paper; runs without a judge are left out.
+        Chart("radar", "tool_eyes_capabilities", "Five capabilities", labels, series, "percent", (0.0, 1.0)),
         _tabulate_rule_scores(lines),
         failures,
         *(table for line in lines for table in _make_episode_tables(line)),
@@ -156,17 +163,6 @@ def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[Labell
     columns = [Column("Run"), *(Column(_format_heading(name), "percent") for name in metrics)]
     rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
     return Table(title, columns, rows, note)
-
-
-def _draw_radar(lines: Sequence[LabelledCases]) -> Chart:
-    """Draw Figure 5 of the paper; runs without a judge are left out."""
-    series = [
-        Series(line.label, [line.tally.mean(metric) for metric in CAPABILITIES])
-        for line in lines
-        if line.tally.values(OVERALL)
-    ]
-    labels = list(map(_format_heading, CAPABILITIES))
-    return Chart("radar", "tool_eyes_capabilities", "Five capabilities", labels, series, "percent", (0.0, 1.0))
 
 
 def _tabulate_query_counts(lines: Sequence[LabelledCases]) -> Table:

@@ -16,6 +16,7 @@ from evalsuite.benchmarks.tool_eyes.dataset import (
     list_judge_log,
     read_steps,
 )
+from evalsuite.benchmarks.tool_eyes.released import ReleasedPrompts
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 from evalsuite.core.types import Sample, Score, Transcript
@@ -46,15 +47,15 @@ class RuleScores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
-    """Lets a judge score capabilities; `prompts` holds the authors' questions if a mode of the run uses them."""
+    """Lets a judge score capabilities; `released` holds the authors' questions if a mode of the run uses them."""
 
-    prompts: released.ReleasedPrompts | None = None
+    released: ReleasedPrompts | None = None
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Return scores in [0, 1] by name; see `judge_capabilities` in this module and in `released.py`."""
-        if sample.tags["mode"] in RELEASED_MODES and self.prompts:
-            scores = await released.judge_capabilities(sample, transcript, judge, self.prompts)
-            asked, params = repr(self.prompts.questions), released.JUDGE_PARAMETERS
+        if sample.tags["mode"] in RELEASED_MODES and self.released:
+            scores = await released.judge_capabilities(sample, transcript, judge, self.released)
+            asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
             return sign_scores(scores, write_signature("tool_eyes:released", [judge], asked, params))
         scores = await judge_capabilities(sample, transcript, judge)
         templates = [
