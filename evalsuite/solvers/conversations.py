@@ -84,7 +84,7 @@ class ConversationSolver:
             is_agents_turn = False
             answer = await episode.run_until_answer()
             if answer is None:
-                return episode.find_limit() or "turn limit"
+                return (isinstance(episode, Episode) and episode.find_limit()) or "turn limit"
             spoken.append(("agent", answer))
             if self.until is not None and self.until(answer):
                 return "until"
@@ -134,10 +134,6 @@ class ApplicationEpisode:
         self.messages.append(Message("assistant", answer.answer))
         self.events.append({"kind": "turn", "turn": len(self.messages) // 2, "thought": answer.answer, "fault": None})
         return answer.answer
-
-    def find_limit(self) -> str:
-        """Return "" (no limit reached), because the limits of an episode do not apply to applications."""
-        return ""
 
     async def make_transcript(self) -> Transcript:
         """Make the transcript from the application's model calls; if it made none, from the conversation."""

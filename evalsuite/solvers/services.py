@@ -1,25 +1,19 @@
 """Calls an application that already runs as a service, by one HTTP request per question; answers may be streamed."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import SettingsError, SolverError
 from evalsuite.core.redaction import HIDDEN, redact
 from evalsuite.core.types import Sample, Transcript
-
-if TYPE_CHECKING:
-    import aiohttp
-
-    from evalsuite.applications.case_model import CaseModel
 
 LARGEST_ANSWER = 64 * 2**20  # Maximum number of bytes in the answer of a service or a program.
 LONGEST_ERROR = 2000  # Maximum characters of a failed request's answer in an error message.
@@ -40,7 +34,7 @@ class CaseExchange:
     world: Any = None  # The object that a function gets as its parameter `world`; its final state is scored.
     # The case's id, which is also the id of its trace: 32 hexadecimal digits.
     session: str = field(default_factory=lambda: uuid4().hex)
-    cookies: aiohttp.CookieJar | None = None
+    cookies: Any = None  # The `aiohttp.CookieJar` of the case.
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +93,12 @@ class ServiceApplication:
                 aiohttp.ClientSession(cookie_jar=exchange.cookies, timeout=timeout) as client,
                 client.post(self.url, json=body, headers=headers, allow_redirects=False) as response,
             ):
-                content = await self._read_body(response)
+                content = bytearray()
+                async for chunk in response.content.iter_chunked(2**16):
+                    content += chunk
+                    if len(content) > LARGEST_ANSWER:
+                        most = f"{LARGEST_ANSWER >> 20} MiB"
+                        raise self._make_error(f"sent more than {most}; an answer may not be longer")
                 status, kind, encoding = response.status, response.content_type, response.charset
         except TimeoutError as error:
             raise self._make_error(f"gave no answer within {self.timeout:g} s") from error
@@ -120,14 +119,6 @@ class ServiceApplication:
             raise self._make_error(f"answered with status {status}: {words}")
         answer, facts = self._find_answer(text, kind)
         return {"answer": answer, "facts": facts, "session": exchange.session}
-
-    async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
-        content = bytearray()
-        async for chunk in response.content.iter_chunked(2**16):
-            content += chunk
-            if len(content) > LARGEST_ANSWER:
-                raise self._make_error(f"sent more than {LARGEST_ANSWER >> 20} MiB; an answer may not be longer")
-        return bytes(content)
 
     def _find_answer(self, text: str, content_type: str) -> tuple[str, dict[str, Any]]:
         """Find the answer in a response (JSON, a stream or plain text); also return the response's other fields."""

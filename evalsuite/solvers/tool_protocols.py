@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.types import Completion, Message, Sample, ToolCall
+from evalsuite.core.types import Completion, Message, Sample
 from evalsuite.gateway.handle import convert_prompt
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT, PARAMETERS, TOOL_SECONDS, Call, ParsedTurn, ToolLoop
 from evalsuite.tools.arguments import parse_arguments
@@ -69,7 +69,14 @@ class NativeProtocol:
 
     def make_history_message(self, completion: Completion) -> Message:
         """Return the message with repaired calls, because servers refuse tool calls with invalid names or arguments."""
-        calls = map(_repair_tool_call, completion.with_distinct_call_ids().tool_calls)
+        calls = []
+        for call in completion.with_distinct_call_ids().tool_calls:
+            try:
+                arguments, _ = parse_arguments(call.arguments)
+            except ValueError:
+                arguments = {}
+            name = _NAME.sub("_", call.name.strip())[:64] or "unnamed"
+            calls.append(replace(call, name=name, arguments=json.dumps(arguments, ensure_ascii=False)))
         return Message("assistant", completion.text, tuple(calls))
 
     def make_observation_message(self, call: Call, observation: str) -> Message:
@@ -80,15 +87,6 @@ class NativeProtocol:
         words, calls = f"{turn.words} {REMINDER}", completion.with_distinct_call_ids().tool_calls
         answers = [Message("tool", words, tool_call_id=call.id) for call in calls]
         return answers or [Message("user", words)]
-
-
-def _repair_tool_call(call: ToolCall) -> ToolCall:
-    try:
-        arguments, _ = parse_arguments(call.arguments)
-    except ValueError:
-        arguments = {}
-    name = _NAME.sub("_", call.name.strip())[:64] or "unnamed"
-    return replace(call, name=name, arguments=json.dumps(arguments, ensure_ascii=False))
 
 
 FORM = """\

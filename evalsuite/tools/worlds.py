@@ -18,7 +18,7 @@ from evalsuite.core.errors import SettingsError, ToolError, write_count
 from evalsuite.core.protocols import Model
 from evalsuite.core.threads import call_maybe_async
 from evalsuite.core.types import CHANGES, Sample
-from evalsuite.gateway.handle import CaseToolCalls, NumberedToolCall
+from evalsuite.gateway.handle import CaseToolCalls
 from evalsuite.tools.execution import (
     Executor,
     Tool,
@@ -283,13 +283,11 @@ class EpisodeWorld:
         """Return the world's object; after a resume, first restore the effects of the calls in the journal."""
         if self._made is None:
             self._made = await self._make_world_object()
-        if not self._is_restored:
-            self._is_restored = True
-            if earlier := [call for call in self.effects.recalled if call.name in self.names]:
-                await self._restore_state_from_calls(earlier)
-        return self._made
-
-    async def _restore_state_from_calls(self, calls: Sequence[NumberedToolCall]) -> None:
+        recalled = () if self._is_restored else self.effects.recalled
+        self._is_restored = True
+        calls = [call for call in recalled if call.name in self.names]
+        if not calls:
+            return self._made
         restore = getattr(self._made, "restore", None)
         if callable(restore) and not isinstance(restore, Tool):
             result = restore([(call.name, call.arguments) for call in calls])
@@ -309,6 +307,7 @@ class EpisodeWorld:
                 # Ignore failures, because the same call also failed in the original episode.
                 with self.effects.collect_model_calls(call, asyncio.get_running_loop()), suppress(ToolFailure):
                     await tool.executor.run_tool(tool.document, call.arguments, nobody)
+        return self._made
 
     async def read_final_state(self) -> Any:
         """Return what the world's method `state()` returns after the episode; None if it has no such method."""
