@@ -84,13 +84,7 @@ class Quantity:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PartialDate:
-    """A date; None marks a part that is not given."""
-
-    year: int | None
-    month: int | None
-    day: int | None
+Date = tuple[int | None, int | None, int | None]  # Year, month and day; None marks a part that is not given.
 
 
 def denotation_match(
@@ -159,7 +153,7 @@ def normalise_value(text: str) -> str:
     return re.sub(r"\s+", " ", text.removesuffix(".").removesuffix("。")).strip().lower()
 
 
-def parse_date(text: str) -> PartialDate | None:
+def parse_date(text: str) -> Date | None:
     """Read a date in any usual form; a year alone is a number, not a date."""
     text = _CHINESE_PART.sub(lambda part: f"{_parse_chinese_number(part[0]):.0f}", text)
     for pattern in _DATES:
@@ -167,8 +161,8 @@ def parse_date(text: str) -> PartialDate | None:
             parts = match.groupdict()
             named = parts.get("name")
             month = _MONTHS.index(named[:3]) + 1 if named else _parse_date_part(parts.get("month"))
-            day = PartialDate(_parse_date_part(parts.get("year")), month, _parse_date_part(parts.get("day")))
-            return day if (day.month or 1) <= 12 and (day.day or 1) <= 31 and (day.month or day.day) else None
+            year, day = _parse_date_part(parts.get("year")), _parse_date_part(parts.get("day"))
+            return (year, month, day) if (month or 1) <= 12 and (day or 1) <= 31 and (month or day) else None
     return None
 
 

@@ -38,7 +38,14 @@ class SpanScorer:
             raise ScoringError(
                 f"span({self.name!r}): the transcript has no spans; use application(..., spans=True), or score traces"
             )
-        found = self._find_matching_spans(spans)
+        by_id = {event["id"]: event for event in spans if event["id"]}
+        found = [
+            event
+            for event in spans
+            if fnmatchcase(event["name"], self.name)
+            and fnmatchcase(event["operation"], self.operation)
+            and (not self.under or self._has_ancestor(event, by_id))
+        ]
         seconds = math.fsum(event["seconds"] for event in found)
         faults = [
             *([f"{len(found)} spans"] if not self.least <= len(found) <= self.most else []),
@@ -51,16 +58,6 @@ class SpanScorer:
             f"{self.metric}_failed": float(sum(event["failed"] for event in found)),
             f"{self.metric}_seconds": seconds,
         }
-
-    def _find_matching_spans(self, spans: Sequence[SpanEvent]) -> list[SpanEvent]:
-        by_id = {event["id"]: event for event in spans if event["id"]}
-        return [
-            event
-            for event in spans
-            if fnmatchcase(event["name"], self.name)
-            and fnmatchcase(event["operation"], self.operation)
-            and (not self.under or self._has_ancestor(event, by_id))
-        ]
 
     def _has_ancestor(self, event: SpanEvent, by_id: Mapping[str, SpanEvent]) -> bool:
         # Take at most `len(by_id)` steps, because an application may send spans that are their own ancestors.

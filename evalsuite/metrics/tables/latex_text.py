@@ -359,8 +359,13 @@ class TextReader:
             self._add_text(" " if name in SPACES else "")
         elif name in LETTER_ACCENTS:
             self._accent = LETTER_ACCENTS[name]
+        elif character := _find_macro_character(name):
+            self._add_text(character)
         else:
-            return self._read_unknown_macro(name, place)
+            after = self.source.find_option_end(self.source.skip_star(place))
+            if name not in KEPT and self.source.find_group_end(after) > after:
+                return after
+            self._add_text(f"\\{name} ")  # Without an argument, an unknown macro counts as text.
         return place
 
     def _read_fraction(self, place: int, numerator_end: int) -> int:
@@ -375,17 +380,6 @@ class TextReader:
                 self._add_text("/")
         self._fractions -= 1
         return max(end, numerator_end)
-
-    def _read_unknown_macro(self, name: str, place: int) -> int:
-        """Collect the macro's character, or its name if no argument follows; return the index after the macro."""
-        if character := _find_macro_character(name):
-            self._add_text(character)
-            return place
-        after = self.source.find_option_end(self.source.skip_star(place))
-        if self.source.find_group_end(after) == after or name in KEPT:
-            self._add_text(f"\\{name} ")
-            return place
-        return after
 
     def _skip_arguments(self, name: str, place: int) -> int:
         groups = SILENT[name]

@@ -85,7 +85,8 @@ def read_other_raw_text(text: str) -> Iterator[Iterable[CellGrid]]:
         yield read_delimited_tables(text)
     if "|===" in text:
         yield read_asciidoc(text)
-    yield read_csv_directive(text)
+    if directive := CSV_TABLE.search(text):
+        yield read_delimited_tables("\n".join(directive.groups()))
     shown = dict.fromkeys((text, _fill_wide_characters(text)))
     printed = [read_printed_frames(each, minimum) for minimum in (2, 1) for each in shown]
     yield from printed
@@ -359,12 +360,6 @@ def _read_delimited_block(block: str) -> CellGrid | None:
     return CellGrid(
         tuple(tuple(map(normalise_text, row)) for row in rows), name=name if len(name) <= LONGEST_NAME else ""
     )
-
-
-def read_csv_directive(text: str) -> list[CellGrid]:
-    """Read the first `csv-table` directive of reStructuredText."""
-    directive = CSV_TABLE.search(text)
-    return read_delimited_tables("\n".join(directive.groups())) if directive else []
 
 
 def _pad_tabbed_rows(rows: list[list[str]]) -> list[list[str]]:
