@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import math
 import re
-import struct
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +16,7 @@ from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimat
 from evalsuite.decisions.verdict import estimate_metric
 from evalsuite.output.page.write import compare_score_pairs, map_metric_ranges, write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
-from evalsuite.output.reports.judges.estimates import tabulate_ratings
+from evalsuite.output.reports.judges import tabulate_ratings
 from evalsuite.output.reports.markdown import collapse_to_line, escape_markdown, render_sections, render_terminal_table
 from evalsuite.output.reports.plots import draw_charts
 from evalsuite.output.reports.report import make_benchmark_section, make_run_view
@@ -89,7 +86,15 @@ def make_run_labels(runs: Sequence[Run], given_labels: Sequence[str] = ()) -> li
 
 def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list[Section]:
     """Build the comparison's sections."""
-    sections = [_make_runs_section(runs, labels), Section(GLANCE_TITLE, [make_primary_metrics_table(runs, labels)])]
+    columns = parse_columns("label | run | date | cases: count")
+    rows: list[list[Cell]] = [
+        [label, run.folder.name, str(run.info.get("started", "")), len(run.offsets)]
+        for run, label in zip(runs, labels, strict=True)
+    ]
+    sections = [
+        Section("Runs", [Table("", columns, rows)]),
+        Section(GLANCE_TITLE, [make_primary_metrics_table(runs, labels)]),
+    ]
     for name in _list_benchmarks(runs):
         views = [
             make_run_view(run, name, label) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
@@ -97,10 +102,8 @@ def make_comparison_sections(runs: Sequence[Run], labels: Sequence[str]) -> list
         section = make_benchmark_section(name, views, _find_benchmark(runs, name))
         extra: list[Block | None] = [
             make_paired_table(runs, labels, name),
-            make_rank_table(runs, labels, name),
-            make_radar_chart(
-                name, views, section, _find_benchmark(runs, name).primary, partial(_is_lower_better, runs, name)
-            ),
+            make_rank_table(runs, views, name),
+            make_radar_chart(runs, views, name, section),
         ]
         sections.append(Section(section.title, [*(block for block in extra if block), *section.blocks]))
     return sections
@@ -136,15 +139,6 @@ def make_primary_metrics_table(runs: Sequence[Run], labels: Sequence[str]) -> Ta
     return Table("", columns, rows, note, best)
 
 
-def _make_runs_section(runs: Sequence[Run], labels: Sequence[str]) -> Section:
-    rows: list[list[Cell]] = []
-    for run, label in zip(runs, labels, strict=True):
-        cases = sum(len(bench.tally) for bench in run.benchmarks.values())
-        rows.append([label, run.folder.name, str(run.info.get("started", "")), cases])
-    columns = [Column("label"), Column("run"), Column("date"), Column("cases", "count")]
-    return Section("Runs", [Table("", columns, rows)])
-
-
 def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
     """Compare each pair of runs on their shared questions; correct p-values and intervals for the number of pairs."""
     tallies = [
@@ -153,8 +147,8 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
     names = list_primary_first(
         dict.fromkeys(metric for _, tally in tallies for metric in tally.metrics()), _find_benchmark(runs, name).primary
     )
-    hashes = [[_hash_metric_values([tally for _, tally in tallies], metric)] for metric in names]
-    metrics, repeated = split_distinct_metrics(names, hashes)
+    values = [[row.scores.get(metric) for _, tally in tallies for row in tally] for metric in names]
+    metrics, repeated = split_distinct_metrics(names, values)
     ranges, comparisons = map_metric_ranges(runs), math.comb(len(tallies), 2)
     paired = [
         (other, base, pair_questions(before, after))
@@ -180,40 +174,25 @@ def make_paired_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> 
     return Table("All pairs, question by question", columns, rows, note) if rows else None
 
 
-def make_rank_table(runs: Sequence[Run], labels: Sequence[str], name: str) -> Table | None:
+def make_rank_table(runs: Sequence[Run], views: Sequence[RunView], name: str) -> Table | None:
     """Rank three or more runs by how many questions each wins against another run, on the primary metric."""
     metric = _find_benchmark(runs, name).primary
-    tallies = [
-        (label, run.benchmarks[name].tally) for run, label in zip(runs, labels, strict=True) if name in run.benchmarks
-    ]
-    if metric is None or len(tallies) < 3:
+    if metric is None or len(views) < 3:
         return None
     sign = -1 if _is_lower_better(runs, name, metric) else 1
     outcomes, clusters = [], []
-    for (base, before), (other, after) in itertools.combinations(tallies, 2):
-        for pair in pair_questions(before, after).list_pairs(metric):
+    for base, other in itertools.combinations(views, 2):
+        for pair in pair_questions(base.tally, other.tally).list_pairs(metric):
             gain = sign * (pair.after - pair.before)
-            outcomes.append((other, base, 0.5 + 0.5 * ((gain > 0) - (gain < 0))))
+            outcomes.append((other.label, base.label, 0.5 + 0.5 * ((gain > 0) - (gain < 0))))
             clusters.append(pair.row.cluster)
     return tabulate_ratings(f"Ranks by {metric}, question by question", outcomes, clusters)
-
-
-def _hash_metric_values(tallies: Sequence[Tally], metric: str) -> bytes:
-    """Hash a metric's values in all runs; two metrics with equal hashes have the same value in every case."""
-    whole = hashlib.sha256()
-    for tally in tallies:
-        for row in tally:
-            # Add zero to convert -0.0 to 0.0, because equal values must have equal hashes.
-            whole.update(struct.pack("<d", row.scores[metric] + 0.0) if metric in row.scores else b"none")
-    return whole.digest()
 
 
 FEWEST, MOST = 3, 12  # Fewest and most spokes in a radar chart; a chart outside this range is hard to read.
 
 
-def make_radar_chart(
-    name: str, views: Sequence[RunView], section: Section, primary: str | None, lower_is_better: Callable[[str], bool]
-) -> Chart | None:
+def make_radar_chart(runs: Sequence[Run], views: Sequence[RunView], name: str, section: Section) -> Chart | None:
     """Make a radar chart with a polygon per run; None if there are too few spokes, or the section already has one.
 
     Metrics for which lower is better are left out, because a greater distance from the centre must always be better.
@@ -227,7 +206,7 @@ def make_radar_chart(
     shares = [
         metric
         for metric in tallies[0].metrics()
-        if not lower_is_better(metric)
+        if not _is_lower_better(runs, name, metric)
         and all(tally.values(metric) and all(0 <= value <= 1 for value in tally.values(metric)) for tally in tallies)
     ]
     if len(shares) >= FEWEST:
@@ -237,6 +216,7 @@ def make_radar_chart(
         tags = sorted({tag for tally in tallies for row in tally for tag in row.tags})
         by_tag = {tag: sorted({value for tally in tallies for value in tally.groups(tag)}) for tag in tags}
         tag = next((tag for tag, values in by_tag.items() if FEWEST <= len(values) <= MOST), None)
+        primary = _find_benchmark(runs, name).primary
         if primary is None or tag is None:
             return None
         spokes, title = by_tag[tag], f"{name}: mean {primary} by {tag}, in percent"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from operator import eq
 from typing import Any
 
 from evalsuite.judges.judgements import PREFERENCE
@@ -14,23 +15,23 @@ from evalsuite.output.reports.judges import (
     MEASURES_NOTE,
     PEOPLE_COLUMNS,
     Rating,
+    estimate_corrected_mean,
+    estimate_gain,
+    estimate_kappa_gain,
     make_agreement_rows,
     make_people_agreement_cells,
     tabulate_biases,
-)
-from evalsuite.output.reports.judges.estimates import (
-    estimate_corrected_mean,
-    estimate_kappa_gain,
-    estimate_rho_gain,
     tabulate_corrected_means,
 )
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns
 from evalsuite.results.judge_labels import (
     JUDGE_METRICS,
     MUTATIONS,
+    LabelledScore,
     convert_preference,
     estimate_rho,
     find_majority_verdict,
+    list_labelled_scores,
 )
 from evalsuite.results.tally import Tally
 
@@ -71,20 +72,6 @@ class JudgeResults:
             return convert_preference(score)
         return None if self.passes is None else float(score >= self.passes)
 
-    def find_people_verdict(self, labels: Sequence[float]) -> float | None:
-        """Return the verdict of most people; None for a tie, or if the judge has no passing score.
-
-        If the labels compare two answers, return 0.5 for a tie instead of None.
-        """
-        verdicts = [verdict for label in labels if (verdict := self.find_verdict(label)) is not None]
-        verdict = find_majority_verdict(verdicts) if verdicts else None
-        return None if verdict == 0.5 and not self.nominal else verdict
-
-
-def group_labels_by_case(people: Mapping[str, float], sheets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """List each case's labels, one per person; if the case has only a joint label, list this label."""
-    return {case: [sheet[case] for sheet in sheets if case in sheet] or [label] for case, label in people.items()}
-
 
 def make_judge_quality_section(
     judges: Sequence[JudgeResults],
@@ -99,16 +86,13 @@ def make_judge_quality_section(
         weights: the number of cases that each labelled case represents; needed if some cases were more likely to be
             labelled. With weights, measures such as kappa are left out, because the labelled cases differ from others.
     """
-    random = people if not weights else {}
     tallies = [make_labelled_tally(judge, people, sheets, weights) for judge in judges]
     blocks: list[Block | None] = [
         _tabulate_judges(judges, tallies),
         _tabulate_agreement(judges, len(sheets), tallies) if people else None,
         tabulate_sheet_agreement(sheets),
         _tabulate_corrected_means(judges, people, weights or {}) if people else None,
-        _tabulate_judge_gains(judges, random, group_labels_by_case(random, sheets))
-        if random and len(judges) > 1
-        else None,
+        _tabulate_judge_gains(judges, tallies) if people and not weights and len(judges) > 1 else None,
         *(
             tabulate_biases(f"Biases of {each.name}", [(each.name, each.tally)], each.score.removesuffix(PREFERENCE))
             for each in judges
@@ -155,7 +139,7 @@ def make_labelled_tally(
     weights: Mapping[str, float] | None = None,
 ) -> Tally:
     """Copy the judge's cases; add people's labels to the rows' `facts`, and turn unreadable judgements into errors."""
-    labels, rows = group_labels_by_case(people, sheets), []
+    rows = []
     for row in judge.tally:
         if row.case not in judge.scores:
             rows.append(replace(row, outcome="error", facts={}))
@@ -166,9 +150,11 @@ def make_labelled_tally(
             compared: dict[str, Any] = {"label": people[row.case], "passes": judge.passes, "nominal": judge.nominal}
             compared |= {"scale": list(judge.scale)} if judge.scale else {}
             compared |= {"weight": weights.get(row.case, 1.0)} if weights else {}
-            if judge.find_verdict(people[row.case]) is not None:
-                verdict = judge.find_people_verdict(labels[row.case])
-                compared["verdict"] = 0.5 if verdict is None else verdict
+            # A case that only has a joint label has one verdict.
+            labels = [sheet[row.case] for sheet in sheets if row.case in sheet] or [people[row.case]]
+            verdicts = [verdict for label in labels if (verdict := judge.find_verdict(label)) is not None]
+            if verdicts:
+                compared["verdict"] = find_majority_verdict(verdicts)
             facts = {"ballots": [judge.judge], "people": {judge.score: compared}, **facts}
         rows.append(replace(row, scores={judge.score: judge.scores[row.case]}, facts=facts))
     return Tally(tuple(rows))
@@ -200,15 +186,14 @@ def _tabulate_corrected_means(
     return tabulate_corrected_means("Mean corrected by people's labels", means, note) if means else None
 
 
-def _tabulate_judge_gains(
-    judges: Sequence[JudgeResults], people: Mapping[str, float], labels: Mapping[str, Sequence[float]]
-) -> Table:
+def _tabulate_judge_gains(judges: Sequence[JudgeResults], tallies: Sequence[Tally]) -> Table:
     """Tabulate, for each pair of judges, how much better the second judge agrees with people than the first."""
+    labelled = [{label.row.case: label for label in list_labelled_scores(tally)} for tally in tallies]
     rows: list[tuple[Cell, ...]] = []
-    for one, other in combinations(judges, 2):
-        cases = [case for case in people if case in one.scores and case in other.scores]
-        if one.score == other.score and cases:
-            rows.append((one.name, other.name, *_make_gain_cells(one, other, people, labels, cases), len(cases)))
+    for (one, first), (other, second) in combinations(zip(judges, labelled, strict=True), 2):
+        both = [(label, second[case]) for case, label in first.items() if case in second]
+        if one.score == other.score and both:
+            rows.append((one.name, other.name, *_make_gain_cells(both), len(both)))
     columns = parse_columns(
         "Judge | Other judge | More often right (%): percent | p: pvalue | Kappa gained: number 2 | p: pvalue | Rho "
         "gained: number 2 | p: pvalue | Labels: count"
@@ -220,38 +205,33 @@ def _tabulate_judge_gains(
     return Table("Judges compared", columns, rows, note)
 
 
-def _make_gain_cells(
-    one: JudgeResults,
-    other: JudgeResults,
-    people: Mapping[str, float],
-    labels: Mapping[str, Sequence[float]],
-    cases: Sequence[str],
-) -> tuple[Cell, ...]:
+def _make_gain_cells(both: Sequence[tuple[LabelledScore, LabelledScore]]) -> tuple[Cell, ...]:
     """Compare how two judges agree with people: gains in accuracy, kappa and rho, each with its p-value."""
+    from evalsuite.stats.correlation import compute_coefficient_replicates
     from evalsuite.stats.paired import compute_paired_pvalue
 
-    cluster_of = one.map_cases_to_clusters()
-    in_rho = estimate_rho_gain(
-        [people[case] for case in cases],
-        [one.scores[case] for case in cases],
-        [other.scores[case] for case in cases],
-        [cluster_of[case] for case in cases],
-    )
-    verdicts = {case: one.find_people_verdict(labels[case]) for case in cases}
-    cases = [case for case in cases if verdicts[case] is not None]
-    if not cases:
+    people = [label.label for label, _ in both]
+    clusters = [label.row.cluster for label, _ in both]
+    in_rho: tuple[Cell, Cell] = None, None
+    if len(both) > 2:
+        (before, least), (after, most) = (
+            compute_coefficient_replicates(people, [label.judge for label in labels], clusters, "spearman")
+            for labels in zip(*both, strict=True)
+        )
+        replicates = [two - first for first, two in zip(least, most, strict=True)]
+        in_rho = estimate_gain(after - before, replicates, len(both))
+    verdicts = [
+        (*one, two[1], label.row.cluster)
+        for label, other in both
+        if (one := label.verdicts) and (two := other.verdicts)
+    ]
+    if not verdicts:
         return (None, None, None, None, *in_rho)
-    first, second = (
-        [float(judge.find_verdict(judge.scores[case]) == verdicts[case]) for case in cases] for judge in (one, other)
-    )
-    in_kappa = estimate_kappa_gain(
-        [verdicts[case] for case in cases],
-        [one.find_verdict(one.scores[case]) for case in cases],
-        [other.find_verdict(other.scores[case]) for case in cases],
-        clusters := [cluster_of[case] for case in cases],
-    )
-    pvalue = compute_paired_pvalue(first, second, clusters)
-    return ((sum(second) - sum(first)) / len(cases), pvalue, *in_kappa, *in_rho)
+    right, first, second, grouped = zip(*verdicts, strict=True)
+    is_right, is_right_too = (list(map(float, map(eq, right, judged))) for judged in (first, second))
+    pvalue = compute_paired_pvalue(is_right, is_right_too, grouped)
+    in_kappa = estimate_kappa_gain(right, first, second, grouped)
+    return ((sum(is_right_too) - sum(is_right)) / len(verdicts), pvalue, *in_kappa, *in_rho)
 
 
 def _tabulate_mutations(judges: Sequence[JudgeResults], tallies: Sequence[Tally]) -> Table | None:
