@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from evalsuite.core.errors import DatasetError, SettingsError
-from evalsuite.output.exports import escape_formula
+from evalsuite.core.errors import DatasetError, SettingsError, escape_formula
 from evalsuite.sandbox.inside.files import guess_encoding
 
 

@@ -19,7 +19,7 @@ from evalsuite.commands import make_declarations
 from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, hash_content, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge, is_judged
 from evalsuite.commands.report import AGAIN
-from evalsuite.core.errors import RunError, escape_for_terminal, shorten_to_beginning
+from evalsuite.core.errors import RunError, escape_for_terminal, escape_formula, shorten_to_beginning
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.judges.criteria import YesNo, read_sample_criteria
@@ -29,7 +29,6 @@ from evalsuite.judges.prompts import find_media, format_conversation
 from evalsuite.judges.rubrics import Rubric, rubric
 from evalsuite.judges.scorers import JudgeScorer
 from evalsuite.metrics.text import convert_targets
-from evalsuite.output.exports import escape_formula
 from evalsuite.output.page.document import build_sheet_page
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import Run, load_run

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options, make_model_settings
-from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
+from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, escape_formula, write_count
 from evalsuite.core.option_values import declare_arguments
-from evalsuite.output.exports import escape_formula
 from evalsuite.output.reports.markdown import format_plain_cell, render_table
 from evalsuite.samples.files import READERS
 

@@ -130,6 +130,15 @@ def escape_for_terminal(text: str) -> str:
     return re.sub(r"##(?=\w*\[)", "# #", clean)
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""First characters that make a spreadsheet treat a cell as a formula; an apostrophe is put before such a text."""
+
+
+def escape_formula(value: Any) -> Any:
+    """Escape a text that a spreadsheet would run as a formula; leave numbers unchanged."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
 def get_message(error: BaseException) -> str:
     """Return an exception's message; if its `__str__` raises, return a text that states this."""
     try:

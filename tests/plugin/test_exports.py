@@ -16,7 +16,7 @@ import pytest
 
 import evalsuite
 from evalsuite.cli import main
-from evalsuite.output.exports import escape_formula
+from evalsuite.core.errors import escape_formula
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite

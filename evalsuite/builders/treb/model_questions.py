@@ -29,11 +29,10 @@ from evalsuite.builders.building import BuildProgress, parse_csv_sheet
 from evalsuite.builders.model_session import make_model_settings, open_session
 from evalsuite.builders.treb.sheet import NUMBER, Sheet, is_meaningless_name, make_sheet
 from evalsuite.builders.treb.templates import TemplatePair, has_chinese_names, is_same_answer
-from evalsuite.core.errors import JudgeError
+from evalsuite.core.errors import JudgeError, escape_formula
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import SchemaAsker, make_number_schema, make_object_schema
 from evalsuite.metrics.numbers import parse_number
-from evalsuite.output.exports import escape_formula
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import find_program
 

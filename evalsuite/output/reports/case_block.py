@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evalsuite.decisions.gates import GateDecision
     from evalsuite.decisions.verdict import Verdict
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Row
 
 MOST = 1000  # Maximum characters of each text; the command `evalsuite report case --full` prints all of it.
 INDENT = 10
@@ -93,13 +92,11 @@ def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
         for row in select_cases(bench.tally, gate.tag, gate.value)
     ]
 
-    def make_worst_first_key(row: Row) -> tuple[float, str]:
-        score = get_score(row, metric) or 0.0
-        return (score if gate.is_higher_better else -score), row.case
-
     failed = [row for row in rows if row.outcome == "failed"]
     measured = failed or [row for row in rows if get_score(row, metric) is not None]
-    return [row.case for row in sorted(measured, key=make_worst_first_key)[:MOST_CASES_PER_GATE]]
+    sign = 1 if gate.is_higher_better else -1
+    ranked = sorted(measured, key=lambda row: (sign * (get_score(row, metric) or 0.0), row.case))
+    return [row.case for row in ranked[:MOST_CASES_PER_GATE]]
 
 
 def list_cases_to_show(run: Run, verdict: Verdict, max_cases: int) -> list[str]:
