@@ -7,7 +7,7 @@ import math
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -72,7 +72,7 @@ def run_judge(options: Namespace) -> int:
     folder, bench = run.folder, choose_benchmark(run, options.benchmark)
     records = read_answered_records(run, bench)
     filled_in = list(map(read_label_sheet, options.people))
-    sheets = [sheet.convert_labels() for sheet in filled_in]
+    sheets = [sheet.labels for sheet in filled_in]
     people = average_scores(sheets)
     weights = {case: weight for sheet in filled_in for case, weight in sheet.weights.items() if case in people}
     if weights and (alone := set(people) - set(weights)):
@@ -101,7 +101,12 @@ def run_judge(options: Namespace) -> int:
     (target / "certificate.md").write_text(text, "utf-8")
     sys.stdout.write(f"{convert_for_terminal(text)}\n{target / 'certificate.md'}\n")
     _write_scores(target / SCORES, judges)
-    (target / "mutations.jsonl").write_text("".join(map(_encode_mutations, judges)), "utf-8")
+    mutations = [
+        {"judge": judge.judge, "score": judge.score, "metric": metric, "cases": dict(cases)}
+        for judge in judges
+        for metric, cases in judge.mutations.items()
+    ]
+    _write_json_lines(target / "mutations.jsonl", mutations)
     unanswered = list_unanswered_rows(run, bench, records)
     counted = [replace(judge, tally=Tally((*judge.tally, *unanswered))) for judge in judges]
     decisions = decide_judge_gates(gates, counted, people, bench, sheets, weights)
@@ -114,13 +119,20 @@ def run_judge(options: Namespace) -> int:
 
 
 def _require_labels_of_run(sheets: Sequence[LabelSheet], records: Sequence[Record], run: Path) -> None:
-    labelled = {case for sheet in sheets for case in sheet.convert_labels()}
-    if labelled and not labelled & {record.case for record in records}:
+    """Raise RunError if no label belongs to a case of the run, or a label to another answer or question than its."""
+    current = {record.case: hash_content(record) for record in records}
+    labelled = {case for sheet in sheets for case in sheet.labels}
+    if labelled and not labelled & current.keys():
         raise RunError(
             f"no label belongs to a case of {run}: leave the column `case` as `evalsuite judge sheet` wrote it"
         )
     for sheet in sheets:
-        sheet.require_current_labels(records)
+        shown = {case: sheet.contents[case] for case in sheet.labels if case in current}
+        if stale := [case for case, text in shown.items() if HASH.fullmatch(text) and text != current[case]]:
+            raise RunError(
+                f"{sheet.path}: {len(stale)} of {len(sheet.labels)} labels belong to another answer or question than "
+                f"this run's, such as the label of {stale[0]}; judge the run of the sheet, or label a sheet of this run"
+            )
 
 
 def _require_labels_on_scale(sheets: Sequence[Mapping[str, str]], judges: Sequence[JudgeResults]) -> None:
@@ -279,15 +291,12 @@ def _write_scores(file: Path, judges: Sequence[JudgeResults]) -> None:
     """Add the judges' scores to the file; if a judge gave a score before, replace the earlier values."""
     new = {(judge.judge, judge.score): dict(judge.scores) for judge in judges}
     old = {(line["judge"], line["score"]): line["cases"] for line in read_scores(file)}
-    lines = ({"judge": judge, "score": score, "cases": cases} for (judge, score), cases in {**old, **new}.items())
+    both = {**old, **new}.items()
+    _write_json_lines(file, [{"judge": judge, "score": score, "cases": cases} for (judge, score), cases in both])
+
+
+def _write_json_lines(file: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     file.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), "utf-8")
-
-
-def _encode_mutations(judge: JudgeResults) -> str:
-    """Write one line of JSON per kind of mutation, with each case's outcome: 1.0 if the judge passes the test."""
-    named = {"judge": judge.judge, "score": judge.score}
-    lines = [{**named, "metric": metric, "cases": dict(cases)} for metric, cases in judge.mutations.items()]
-    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 def choose_exit_status(decisions: Sequence[GateDecision], judges: Sequence[JudgeResults]) -> Status:
@@ -308,22 +317,9 @@ class LabelSheet:
 
     path: Path
     written: Mapping[str, str]  # The labels as the person wrote them, by case; a row without a label is left out.
+    labels: Mapping[str, float]  # The labels as numbers, by case.
     weights: Mapping[str, float]  # The number of cases that each case represents; empty without weights.
     contents: Mapping[str, str]  # The hash of the question and the answer that the person saw, by case.
-
-    def convert_labels(self) -> dict[str, float]:
-        """Convert the labels to numbers."""
-        return {case: label for case, text in self.written.items() if (label := parse_label(text)) is not None}
-
-    def require_current_labels(self, records: Sequence[Record]) -> None:
-        """Raise RunError if a label belongs to another answer than the run's, or to another question."""
-        current = {record.case: hash_content(record) for record in records}
-        shown = {case: self.contents[case] for case in self.written if case in current}
-        if stale := [case for case, text in shown.items() if HASH.fullmatch(text) and text != current[case]]:
-            raise RunError(
-                f"{self.path}: {len(stale)} of {len(self.written)} labels belong to another answer or question than "
-                f"this run's, such as the label of {stale[0]}; judge the run of the sheet, or label a sheet of this run"
-            )
 
 
 def hash_content(record: Record) -> str:
@@ -333,9 +329,8 @@ def hash_content(record: Record) -> str:
 
 def read_label_sheet(path: Path) -> LabelSheet:
     """Read a sheet; raise DatasetError if a label or a weight is invalid."""
-    written: dict[str, str] = {}
-    weights: dict[str, float] = {}
-    contents: dict[str, str] = {}
+    written, contents = dict[str, str](), dict[str, str]()
+    labels, weights = dict[str, float](), dict[str, float]()
     seen: set[str] = set()
     for place, row in parse_csv_sheet(path, ("case", "label"), ("weight", "content")):
         case = row["case"].removeprefix("'")
@@ -346,14 +341,15 @@ def read_label_sheet(path: Path) -> LabelSheet:
         if label and not case:
             raise DatasetError(path, place, f"the label {label[:60]} without a case", "each label beside its case")
         seen.add(case)
-        if label and parse_label(label) is None:
+        number = parse_label(label)
+        if label and number is None:
             expected = f"a number or one of {', '.join(LABELS)}"
             raise DatasetError(path, f"{place}, column label", repr(row["label"].strip()[:60]), expected)
-        if label:
-            written[case], contents[case] = label, row["content"]
+        if number is not None:
+            written[case], labels[case], contents[case] = label, number, row["content"]
         if weight and (parse_label(weight) is None or weight.casefold() in LABELS or float(weight) < 1):
             expected = "a number of at least 1, as `evalsuite judge sheet` wrote it"
             raise DatasetError(path, f"{place}, column weight", repr(row["weight"][:60]), expected)
         if weight:
             weights[case] = float(weight)
-    return LabelSheet(path, written, weights, contents)
+    return LabelSheet(path, written, labels, weights, contents)

@@ -52,29 +52,15 @@ class AnswersToJudge:
         sample = self.samples.get(record.sample) or Sample(record.sample, record.input, record.target)
         return sample, record.transcript or Transcript("")
 
-    def find_passing_score(self, name: str) -> float | None:
-        """Find the lowest passing value of a score; None if it is unknown."""
-        if self.passes is not None:
-            return self.passes
-        rubric = self._find_rubric_of_score(name)
-        if rubric is None:
-            return None
-        if rubric.criteria is None:
-            return 1.0 if rubric.passes is None else rubric.passes
-        return rubric.find_passing_score(rubric.criteria)
-
-    def find_scale(self, name: str) -> tuple[float, float] | None:
-        """Return the lowest and highest possible value of a score; None if the range is unknown."""
-        if name.endswith(PREFERENCE):
-            return 0.0, 1.0
-        rubric = self._find_rubric_of_score(name)
-        if rubric is None:
-            return None
-        return (rubric.criteria.worst, rubric.criteria.best) if rubric.criteria else (0.0, 1.0)
-
-    def _find_rubric_of_score(self, name: str) -> Rubric | None:
-        rubrics = (scorer for scorer in self.scorers if isinstance(scorer, Rubric))
-        return next((rubric for rubric in rubrics if rubric.name == name), None)
+    def find_scale(self, name: str) -> tuple[tuple[float, float] | None, float | None]:
+        """Return the lowest and highest possible value of a score, and its lowest passing value; None if unknown."""
+        rubrics = (scorer for scorer in self.scorers if isinstance(scorer, Rubric) and scorer.name == name)
+        rubric, scale, passes = next(rubrics, None), None, None
+        if rubric and rubric.criteria:
+            scale, passes = (rubric.criteria.worst, rubric.criteria.best), rubric.find_passing_score(rubric.criteria)
+        elif rubric:
+            scale, passes = (0.0, 1.0), 1.0 if rubric.passes is None else rubric.passes
+        return (0.0, 1.0) if name.endswith(PREFERENCE) else scale, passes if self.passes is None else self.passes
 
 
 def is_judged(scorer: JudgedScorer, case: Case) -> bool:
@@ -160,17 +146,16 @@ class _JudgeCaller:
         return ModelHandle(self.asker, judge, settings.judge_base_url, overrides=settings.judge_params)
 
     async def score_records(self, records: Sequence[Record]) -> ScoresByCase:
-        values = await asyncio.gather(*map(self._score_record, records))
-        if self.failures and not any(values):
-            raise self.failures[0]
-        return {record.case: value for record, value in zip(records, values, strict=True)}
-
-    async def _score_record(self, record: Record) -> dict[str, Score]:
-        case = self.answers.make_case(record)
-        scored = await asyncio.gather(*(self.score_case(scorer, case) for scorer in self.answers.scorers))
-        for scorer, scores in zip(self.answers.scorers, scored, strict=True):
+        calls = [(record, scorer) for record in records for scorer in self.answers.scorers]
+        cases = ((scorer, self.answers.make_case(record)) for record, scorer in calls)
+        scored = await asyncio.gather(*(self.score_case(scorer, case) for scorer, case in cases))
+        values: ScoresByCase = {record.case: {} for record in records}
+        for (record, scorer), scores in zip(calls, scored, strict=True):
             self.scorer_of.update(dict.fromkeys(scores, scorer))
-        return {name: score for case_scores in scored for name, score in case_scores.items()}
+            values[record.case] |= scores
+        if self.failures and not any(values.values()):
+            raise self.failures[0]
+        return values
 
     async def score_case(self, scorer: JudgedScorer, case: Case) -> dict[str, Score]:
         try:
@@ -287,14 +272,25 @@ class _MutationTest:
         sides = [{case: detected[case][0] for case in names}]
         sides += [] if kind in mutations.PERSUASIONS else [{case: passing_cases[case] for case in names}]
         resisted = dict.fromkeys(names, 1.0)
+        # Exchange the answers if the judge compares two.
+        rival = None
+        if kind == "position" and isinstance(self.scorer, JudgeScorer) and len(self.scorer.rivals) == 1:
+            rival = self.scorer, self.scorer.rivals[0]
         for original, cases in enumerate(sides):
-            changed = (
-                await self._request_changes(kind, cases, self.most)
-                if kind in mutations.WRITTEN
-                else self._apply_trick_to_answers(kind, cases)
-            )
+            changed = await self._request_changes(kind, cases, self.most)
+            if kind not in mutations.WRITTEN:
+                texts = {case: one for case, one in cases.items() if mutations.list_texts(one[1])}
+                played = {
+                    case: _exchange_answers(one, *rival)
+                    if rival
+                    else mutations.apply_trick(kind, one, self.judge.judge)
+                    for case, one in texts.items()
+                }
+                changed = {
+                    case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)
+                }
             scores = await self._judge_cases(changed)
-            if kind == "position" and self._find_scorer_and_rival_key():
+            if rival:
                 scores = {case: 1 - score for case, score in scores.items()}
             resisted = {case: value for case, value in resisted.items() if case in scores}
             for case in resisted:
@@ -304,15 +300,6 @@ class _MutationTest:
                     resisted[case] = 0.0
         return resisted
 
-    def _apply_trick_to_answers(self, kind: str, cases: Mapping[str, Case]) -> dict[str, Case]:
-        rival = self._find_scorer_and_rival_key() if kind == "position" else None
-        played = {
-            case: _exchange_answers(one, *rival) if rival else mutations.apply_trick(kind, one, self.judge.judge)
-            for case, one in cases.items()
-            if mutations.list_texts(one[1])
-        }
-        return {case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)}
-
     async def _judge_cases(self, cases: Mapping[str, Case]) -> dict[str, float]:
         scored = await asyncio.gather(*(self.caller.score_case(self.scorer, case) for case in cases.values()))
         return _select_score_values(dict(zip(cases, scored, strict=True)), self.judge.score)
@@ -321,12 +308,6 @@ class _MutationTest:
         """Tell whether the judge would get different prompts for two cases; if unknown, assume that it would."""
         shown = getattr(self.scorer, "make_prompt_sections", None)
         return shown is None or shown(*before) != shown(*after)
-
-    def _find_scorer_and_rival_key(self) -> tuple[JudgeScorer, str] | None:
-        """Return the scorer and the key of the rival answer; None unless the judge compares two answers."""
-        if isinstance(self.scorer, JudgeScorer) and len(self.scorer.rivals) == 1:
-            return self.scorer, self.scorer.rivals[0]
-        return None
 
     def _shuffle_cases(self, kind: str, cases: Iterable[str]) -> list[str]:
         return sorted(cases, key=lambda case: (self._make_random_generator(kind, case).random(), case))
@@ -349,6 +330,7 @@ def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -
     # Leave out other scorers' facts, because the facts of two judges without a name have the same names.
     own = {other for other in scorer_of if scorer_of[other] is scorer_of.get(name)}
     values, rows, known = _select_score_values(scores, name), [], []
+    scale, passes = answers.find_scale(name)
     for record in answers.records:
         given = scores[record.case]
         facts = {fact: value for each in given if each in own for fact, value in given[each].facts.items()}
@@ -363,11 +345,11 @@ def _make_judge_results(caller: _JudgeCaller, name: str, scores: ScoresByCase) -
         known=Tally(known),
         asked=len(rows),
         untold=sum(_select_score_values(scores, name + COUNTED_APART).values()),
-        passes=answers.find_passing_score(name),
+        passes=passes,
         signature=next((score.signature for score in of_score if score.signature), ""),
         score=name,
         nominal=name.endswith(PREFERENCE),
-        scale=answers.find_scale(name),
+        scale=scale,
         lengths={record.case: len(record.transcript.answer) for record in answers.records if record.transcript},
         tally=Tally(rows),
     )

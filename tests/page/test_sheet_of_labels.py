@@ -31,7 +31,7 @@ def save(tab: Page, folder: Path) -> dict[str, float]:
     with tab.expect_download() as download:
         tab.keyboard.press("s")
     download.value.save_as(folder / "saved.csv")
-    return read_label_sheet(folder / "saved.csv").convert_labels()
+    return dict(read_label_sheet(folder / "saved.csv").labels)
 
 
 def test_labels_are_given_and_saved_by_keyboard_alone(tab: Page, tmp_path: Path) -> None:
