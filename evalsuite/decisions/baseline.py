@@ -182,16 +182,14 @@ def _map_runs_to_unmatched_cases(matches: Collection[SharedQuestions], baseline:
     return {"only in the baseline": sorted(gone), "only in this run": sorted([*added, *new])}
 
 
-def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
-    lines = []
+def _describe_changed_fingerprints(matches: Mapping[str, SharedQuestions], baseline: str) -> Iterator[str]:
     for benchmark, questions in matches.items():
         parts = [f"{change} of {count}" for change, count in questions.changed.items()]
         if questions.replaced:
             parts.insert(0, f"input or target of {len(questions.replaced)} (left out)")
         if parts:
             of = len(questions.shared) + len(questions.replaced)
-            lines.append(f"{benchmark}: since {baseline}, of {of} questions have changed: {', '.join(parts)}")
-    return lines
+            yield f"{benchmark}: since {baseline}, of {of} questions have changed: {', '.join(parts)}"
 
 
 def _describe_unscored_questions(questions: SharedQuestions, subject: ComparedMetric, baseline: str) -> list[str]:
@@ -207,9 +205,8 @@ def _describe_unscored_questions(questions: SharedQuestions, subject: ComparedMe
     return [f"{subject}: questions left out because of errors: {', '.join(where)}"] if where else []
 
 
-def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str) -> list[str]:
-    """Report each judge whose signature (model and prompt) differs between two runs on their shared questions."""
-    lines = []
+def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str) -> Iterator[str]:
+    """Yield a line for each judge whose signature (model and prompt) differs between runs on their shared questions."""
     for benchmark, questions in matches.items():
         metrics: dict[tuple[str, str], dict[str, None]] = {}  # A judge's scores, by its signature before and now.
         for question in questions.shared:
@@ -217,12 +214,11 @@ def list_signature_changes(matches: Mapping[str, SharedQuestions], baseline: str
             for metric in now:
                 if before.get(metric, now[metric]) != now[metric]:
                     metrics.setdefault((before[metric], now[metric]), {})[metric] = None
-        lines += [
-            f"{benchmark}: since {baseline}, the judge of {', '.join(names)} has changed from {old} to {new}: what the "
-            "comparison shows of them is not the model's alone"
-            for (old, new), names in metrics.items()
-        ]
-    return lines
+        for (old, new), names in metrics.items():
+            yield (
+                f"{benchmark}: since {baseline}, the judge of {', '.join(names)} has changed from {old} to {new}: what "
+                "the comparison shows of them is not the model's alone"
+            )
 
 
 # If more than this share of canaries (cases with fixed answers) is judged differently, report that the judge changed.

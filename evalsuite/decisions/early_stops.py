@@ -254,7 +254,7 @@ class EarlyDecider:
         find_range: see `EarlyGate`.
 
     Attributes:
-        decided: whether all gates and comparisons are decided. Cases that are added after that are only counted.
+        decided: whether all gates and comparisons are decided. Cases that are added after that change nothing.
     """
 
     def __init__(
@@ -285,11 +285,6 @@ class EarlyDecider:
     def can_use_more_samples(self) -> bool:
         """Whether more samples could still decide a gate or a comparison."""
         return any(each.can_use_more_samples for each in self._decisions)
-
-    @property
-    def case_count(self) -> int:
-        """The number of finished cases; a case that ran twice counts once."""
-        return len(self._seen)
 
     def add_case(self, benchmark: str, row: Row) -> None:
         """Add one finished case; a case that runs twice (`--dist each`) counts once."""

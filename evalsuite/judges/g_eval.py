@@ -87,7 +87,12 @@ class Weighted:
         The method `logprobs` is used unless the server refuses log-probabilities or returns none for a score; `mass` is
         the total probability of all scores. With the method `samples`, `mass` is the share of readable samples.
         """
-        steps, log = await self._request_evaluation_steps(aspect, model)
+        steps, log = "", Log()
+        if self.steps:
+            asked_for = STEPS.format(aspect=aspect.describe_scale())
+            options = {"attempts": self.attempts, "read_cut_off": True, **self.params, "max_tokens": STEPS_TOKENS}
+            written = await asking.ask_until_parsed(model, asked_for, asking.strip_nonempty_text, **options)
+            steps, log = f"\nEvaluation steps:\n{written.value}\n", written.log
         request = REQUEST.format(aspect=aspect.describe_scale(), steps=steps)
         prompt = make_prompt_messages(subject.format_parts(), request, subject.media)
 
@@ -110,14 +115,6 @@ class Weighted:
         score, mass = found
         facts = {"method": method, "mass": mass} | ({"little": True} if mass < LOW_PROBABILITY else {})
         return Judgement((score, facts), "", asking.label_log(log + messages, speaker, model))
-
-    async def _request_evaluation_steps(self, aspect: Likert, model: Model) -> tuple[str, Log]:
-        if not self.steps:
-            return "", ()
-        request = STEPS.format(aspect=aspect.describe_scale())
-        options = {"attempts": self.attempts, "read_cut_off": True, **self.params, "max_tokens": STEPS_TOKENS}
-        written = await asking.ask_until_parsed(model, request, asking.strip_nonempty_text, **options)
-        return f"\nEvaluation steps:\n{written.value}\n", written.log
 
 
 def parse_whole_score(text: str, aspect: Likert) -> int:

@@ -127,23 +127,15 @@ def make_field_sections(sample: Sample, transcript: Transcript, fields: Mapping[
             `target` (every reference), `conversation` (every message in order), `tools` (every call with its result),
             `metadata.KEY`, `facts.KEY`, or a bare KEY of the metadata or the facts.
     """
-    return [part for name, source in fields.items() for part in _make_field_parts(name, source, sample, transcript)]
-
-
-def _make_field_parts(name: str, source: str, sample: Sample, transcript: Transcript) -> list[Part]:
-    texts = {"input": format_conversation(sample.input), "answer": transcript.answer, "reasoning": transcript.reasoning}
-    if source in texts:
-        return [(name, texts[source])]
-    match source:
-        case "target":
-            if sample.target is None:
-                raise ScoringError(f"sample {sample.id} has no target for its judge to see; give it one")
-            return _make_numbered_sections(name, sample.target)
-        case "conversation":
-            return _make_conversation_sections(sample, transcript)
-        case "tools":
-            return _make_tool_call_sections(transcript)
-    return _make_numbered_sections(name, _get_field_value(source, sample, transcript))
+    parts: list[Part] = []
+    for name, source in fields.items():
+        if source == "conversation":
+            parts += _make_conversation_sections(sample, transcript)
+        elif source == "tools":
+            parts += _make_tool_call_sections(transcript)
+        else:
+            parts += _make_numbered_sections(name, _get_field_value(source, sample, transcript))
+    return parts
 
 
 def _make_conversation_sections(sample: Sample, transcript: Transcript) -> list[Part]:
@@ -170,6 +162,11 @@ def _make_tool_call_sections(transcript: Transcript) -> list[Part]:
 
 
 def _get_field_value(source: str, sample: Sample, transcript: Transcript) -> Any:
+    if source == "target" and sample.target is None:
+        raise ScoringError(f"sample {sample.id} has no target for its judge to see; give it one")
+    own = {"input": format_conversation(sample.input), "answer": transcript.answer, "reasoning": transcript.reasoning}
+    if source in {*own, "target"}:
+        return own.get(source, sample.target)
     place, _, key = source.partition(".")
     places: dict[str, Mapping[str, Any]] = {"metadata": sample.metadata, "facts": transcript.facts}
     if place in places and key in places[place]:
