@@ -189,25 +189,30 @@ class ScoresForm:
     """Scores of one answer, one per aspect; if there are several judgements, their scores are averaged."""
 
     aspects: tuple[Likert, ...] = (QUALITY,)
-    is_comparison = False
+    is_comparison = False  # Whether the form judges two answers, which may be shown in either order.
 
     def write_judging_task(self) -> str:
+        """Write the sentence that says what to judge, such as `Which answer is better?`."""
         listed = "; ".join(aspect.describe_scale() for aspect in self.aspects)
         return f"Score the answer on {listed}. The highest number is the best."
 
     def write_answer_request(self, lead: Lead = "Reply") -> str:
+        """Write the task and the form of the answer; if `lead` is "End", the judge may write other text first."""
         *most, last = (f"`{aspect.label}: `" for aspect in self.aspects)
         lines = f"one line for each: {', '.join(most)} and {last}, each" if most else f"one line: {last},"
         return f"{self.write_judging_task()} {lead} with {lines} followed by your number."
 
     def make_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of an answer that contains only the judgement."""
         scores = {aspect.label: make_number_schema(aspect.low, aspect.high) for aspect in self.aspects}
         return make_object_schema(**scores)
 
     def parse_opinion(self, text: str) -> Opinion:
+        """Parse an answer to an opinion, in which `first` means the answer that was shown first."""
         return Opinion(parse_aspect_scores(text, self.aspects))
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
+        """Combine several opinions; in each, `first` means the case's first answer, in whatever order it was shown."""
         return Opinion(judgements.average_scores(opinion.scores for opinion in opinions))
 
 
@@ -301,6 +306,9 @@ class GradedChoice(ChoiceForm):
 
     def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
         return _make_opinion_from_preference(fmean(opinion.scores[PREFERENCE] for opinion in opinions))
+
+
+Form = ScoresForm | PairedScores | ChoiceForm  # `ScoresForm` describes the methods.
 
 
 @dataclass(frozen=True, slots=True)

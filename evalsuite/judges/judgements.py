@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -112,29 +112,6 @@ class Judge(Protocol):
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment: ...
 
 
-class Form(Protocol):
-    """The form in which a judge answers, and the rule that combines several opinions."""
-
-    @property
-    def is_comparison(self) -> bool:
-        """Whether the form judges two answers, which may be shown in either order."""
-
-    def write_judging_task(self) -> str:
-        """Write the sentence that says what to judge, such as `Which answer is better?`."""
-
-    def write_answer_request(self, lead: Lead = "Reply") -> str:
-        """Write the task and the form of the answer; if `lead` is "End", the judge may write other text first."""
-
-    def make_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of an answer that contains only the judgement."""
-
-    def parse_opinion(self, text: str) -> Opinion:
-        """Parse an answer to an opinion, in which `first` means the answer that was shown first."""
-
-    def combine_opinions(self, opinions: Sequence[Opinion]) -> Opinion:
-        """Combine several opinions; in each, `first` means the case's first answer, in whatever order it was shown."""
-
-
 def find_majority_or_tie(verdicts: Sequence[PairVerdict]) -> PairVerdict:
     """Return the verdict that has more than half of the votes; without one, return `tie`."""
     winner, votes = Counter(verdicts).most_common(1)[0]
@@ -169,12 +146,15 @@ def make_ballots(votes: Votes, *, swapped: bool) -> list[Ballot]:
     ]
 
 
-def combine_orders(form: Form, orders: Sequence[tuple[Votes, Log]], quorum: int | None = None) -> Assessment:
+def combine_orders(
+    combine: Callable[[Sequence[Opinion]], Opinion], orders: Sequence[tuple[Votes, Log]], quorum: int | None
+) -> Assessment:
     """Combine the votes on all orders of the answers into one opinion.
 
     Both orders get equal weight even if one has fewer ballots, because a position bias cancels only with equal weights.
 
     Args:
+        combine: the function that combines opinions; in each, `first` means the case's first answer.
         orders: the votes and the log of each order of the answers; in the second order, the second answer comes first.
         quorum: the minimum number of readable ballots in each order; None requires more than half of the requested
             ballots.
@@ -189,9 +169,9 @@ def combine_orders(form: Form, orders: Sequence[tuple[Votes, Log]], quorum: int 
     if not all(is_mostly_decided(len(told), len(order)) for told, order in zip(opinions, ballots, strict=True)):
         opinion = Opinion(verdict=CANNOT_TELL)
     elif len({*map(len, opinions)}) == 1 or not all(opinion.scores for order in opinions for opinion in order):
-        opinion = form.combine_opinions([opinion for order in opinions for opinion in order])
+        opinion = combine([opinion for order in opinions for opinion in order])
     else:
-        opinion = form.combine_opinions([form.combine_opinions(order) for order in opinions])
+        opinion = combine([combine(order) for order in opinions])
     return Assessment(opinion, tuple(chain(*ballots)), log, {"unreadable": lost} if lost else {})
 
 

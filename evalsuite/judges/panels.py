@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from evalsuite.core.errors import JudgeError, SettingsError
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import Log, Vote, ask_until_parsed, get_vote, join_logs, strip_nonempty_text, wait_for_all
-from evalsuite.judges.judgements import Assessment, Form, Votes, combine_orders, make_ballots
+from evalsuite.judges.judgements import Assessment, Votes, combine_orders, make_ballots
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part, make_prompt_messages, mark_sections
 
 if TYPE_CHECKING:
     from evalsuite.core.protocols import Model
+    from evalsuite.judges.forms import Form
 
 T = TypeVar("T")
 Strategy = Literal["one_by_one", "simultaneous", "simultaneous_summarizer"]
@@ -163,7 +164,7 @@ class Panel:
         exchanged = replace(subject, answers=subject.answers[::-1])
         debates = [Debate(self, exchanged if swapped else subject, model, swapped) for swapped in orders]
         judged = await wait_for_all(debate.run_debate() for debate in debates)
-        assessment = combine_orders(self.form, judged, self.quorum)
+        assessment = combine_orders(self.form.combine_opinions, judged, self.quorum)
         interim = [ballot for debate in debates for ballot in debate.interim]
         return replace(assessment, facts={**assessment.facts, "interim": interim}) if interim else assessment
 

@@ -12,9 +12,9 @@ from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.types import COUNTED_APART, Metric, Sample, Score, Transcript
 from evalsuite.judges import asking, judgements, prompts
-from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, GradedChoice, Likert, PairedScores, ScoresForm
+from evalsuite.judges.forms import QUALITY, BestOfForm, ChoiceForm, Form, GradedChoice, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES, Weighted
-from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Assessment, Ballot, Form, Judge, Opinion
+from evalsuite.judges.judgements import CANNOT_TELL, PREFERENCE, Assessment, Ballot, Judge, Opinion
 from evalsuite.judges.panels import DebaterRole, Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import REASONS, SYSTEM_PROMPT, JudgedInput, Part
 from evalsuite.metrics.text import list_targets
@@ -202,7 +202,7 @@ class Sampled:
         votes = await asking.wait_for_all(calls)
         by_order = [votes[at : at + self.repeats] for at in range(0, len(votes), self.repeats)]
         judged = [(own, asking.join_logs(own)) for own in by_order]
-        return judgements.combine_orders(self.form, judged, self.quorum)
+        return judgements.combine_orders(self.form.combine_opinions, judged, self.quorum)
 
     def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, self._write_answer_request())

@@ -12,7 +12,8 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Model
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import wait_for_all
-from evalsuite.judges.judgements import Assessment, Form, Opinion, average_scores
+from evalsuite.judges.forms import Form
+from evalsuite.judges.judgements import Assessment, Opinion, average_scores
 from evalsuite.judges.panels import DebaterRole, Panel, PromptWriter, Stage, Strategy
 from evalsuite.judges.prompts import JudgedInput, Part
 from evalsuite.samples.files import parse_yaml

@@ -16,9 +16,9 @@ from evalsuite.benchmarks.chat_eval.dataset import HUMAN_ASPECTS, OVERLAP
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.keywords import GENERATION, refuse_unknown_names
 from evalsuite.core.types import Sample, Score, Transcript
-from evalsuite.judges.forms import ChoiceForm, Likert, PairedScores, ScoresForm
+from evalsuite.judges.forms import ChoiceForm, Form, Likert, PairedScores, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, Weighted
-from evalsuite.judges.judgements import Form, Judge, make_cut_off_fact, make_judge_signature, sign_scores
+from evalsuite.judges.judgements import Judge, make_cut_off_fact, make_judge_signature, sign_scores
 from evalsuite.judges.panels import Panel, Strategy, make_debaters
 from evalsuite.judges.prompts import JudgedInput, redact_names
 from evalsuite.judges.scorers import Sampled
