@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -268,15 +268,22 @@ class ProgramSession:
     async def _run_round(self, interpreter: WarmInterpreter, code: str, seconds: float) -> RoundEnd:
         if self._key is not None:
             self._write_payload(code, {}, is_last=False)
-            end = await interpreter.run_next_round(self._key, seconds)
+            end = await interpreter.run_round(self._key, seconds)
             if end.ending != "gone":
                 return end
         await interpreter.import_mentioned_packages(code)
         same_pandas = self.sandbox.environment.is_current
         self._write_payload(code, self.tables, is_last=self._once, same_pandas=same_pandas, stdin=self._stdin)
         self._key = next(interpreter.keys)
-        with _reopen_files(self._files) as files:
-            return await interpreter.start_program(self._key, files, seconds, is_only_round=self._once)
+        modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(self._files) - 1))
+        opened: list[int] = []
+        try:
+            # Open the files again, because a program must not share this process's positions and flags.
+            opened += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(self._files, modes, strict=True))
+            return await interpreter.run_round(self._key, seconds, opened, is_only_round=self._once)
+        finally:
+            for file in opened:
+                os.close(file)
 
     def _write_payload(self, code: str, tables: Mapping[str, TableSource], **options: Any) -> None:
         """Write the round's code and inputs to the payload file, and empty the files for its output."""
@@ -286,19 +293,6 @@ class ProgramSession:
             os.ftruncate(file, 0)
         with open(self._files[0], "wb", closefd=False) as payload:
             write_payload(payload, code, tables, **options)
-
-
-@contextlib.contextmanager
-def _reopen_files(descriptors: tuple[int, ...]) -> Iterator[list[int]]:
-    """Yield new descriptors of open files, because a program must not share this process's positions and flags."""
-    modes = (os.O_RDONLY, *[os.O_WRONLY | os.O_APPEND] * (len(descriptors) - 1))
-    opened: list[int] = []
-    try:
-        opened += (os.open(f"/proc/self/fd/{file}", mode) for file, mode in zip(descriptors, modes, strict=True))
-        yield opened
-    finally:
-        for file in opened:
-            os.close(file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,15 +105,6 @@ class WarmInterpreter:
             self._loaded.update(modules)
             await self._send_order({"op": "load", "modules": modules})
 
-    async def start_program(self, key: int, files: Sequence[int], seconds: float, *, is_only_round: bool) -> RoundEnd:
-        """Fork a program's process, which gets these open files; return how its first round ended."""
-        order = {"op": "start", "key": key, "timeout": seconds, "once": is_only_round}
-        return await self._run_round(order, seconds, files)
-
-    async def run_next_round(self, key: int, seconds: float) -> RoundEnd:
-        self._remove_idle_session(key)
-        return await self._run_round({"op": "go", "key": key, "timeout": seconds}, seconds)
-
     async def kill_program(self, key: int) -> None:
         self._remove_idle_session(key)
         with contextlib.suppress(SandboxError):
@@ -150,9 +141,14 @@ class WarmInterpreter:
                 future.exception()  # Retrieve the exception; otherwise asyncio would warn that nobody did.
         self.end()
 
-    async def _run_round(self, order: dict[str, Any], seconds: float, files: Sequence[int] = ()) -> RoundEnd:
+    async def run_round(
+        self, key: int, seconds: float, files: Sequence[int] = (), *, is_only_round: bool = False
+    ) -> RoundEnd:
+        """Run a program's next round; with `files`, which the program gets as open files, its first round."""
+        self._remove_idle_session(key)
+        order = {"op": "start" if files else "go", "key": key, "timeout": seconds, "once": is_only_round}
         future: asyncio.Future[RoundEnd] = self.loop.create_future()
-        self.rounds[order["key"]] = future
+        self.rounds[key] = future
         try:
             await self._send_order(order, files)
             end = await asyncio.wait_for(future, seconds + GRACE_SECONDS)
@@ -160,9 +156,9 @@ class WarmInterpreter:
             self.close("the sandbox was ended, as its warm interpreter did not answer")
             raise SandboxError("the sandbox's warm interpreter did not answer, and was ended") from None
         finally:
-            del self.rounds[order["key"]]
+            del self.rounds[key]
         if end.alive:
-            self.waiting[order["key"]] = end.memory
+            self.waiting[key] = end.memory
         return end
 
     async def _send_order(self, order: dict[str, Any], files: Sequence[int] = ()) -> None:

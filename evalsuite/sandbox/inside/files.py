@@ -10,6 +10,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class TableFileProvider:
         Path.exists = Path.is_file = lambda path, **_: self.exists(path)  # type: ignore[method-assign]
         pandas: Any = sys.modules.get("pandas")
         if pandas is not None:
-            pandas.read_excel = self._wrap_read_excel(pandas.read_excel)
+            pandas.read_excel = partial(self._read_excel, pandas.read_excel)
         numpy_files: Any = sys.modules.get("numpy.lib._datasource")
         if numpy_files is not None:
             numpy_files._file_openers._file_openers[None] = self.open  # noqa: SLF001 - for `numpy.loadtxt`
@@ -117,15 +118,11 @@ class TableFileProvider:
                 self._write_text_table(name, target, "\t" if kind in TABULATED else ",", encoding)
         return target
 
-    def _wrap_read_excel(self, pandas_read_excel: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `read_excel`: a provided table has only one sheet, which a program may request by any name."""
-
-        def read_excel(io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
-            served = isinstance(io, str | os.PathLike) and not self._exists(io)
-            is_single = sheet_name is not None and not isinstance(sheet_name, list)
-            return pandas_read_excel(io, sheet_name=0 if served and is_single else sheet_name, **kwargs)
-
-        return read_excel
+    def _read_excel(self, read: Callable[..., Any], /, io: Any, sheet_name: Any = 0, **kwargs: Any) -> Any:
+        """Call pandas' `read_excel`; a provided table has only one sheet, which a program may request by any name."""
+        served = isinstance(io, str | os.PathLike) and not self._exists(io)
+        is_single = sheet_name is not None and not isinstance(sheet_name, list)
+        return read(io, sheet_name=0 if served and is_single else sheet_name, **kwargs)
 
     def _choose_table(self, path: str, stem: str) -> str:
         """Choose the table named `stem`; otherwise, each new path gets the next unassigned table (or the last)."""
