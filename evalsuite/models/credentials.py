@@ -6,7 +6,6 @@ variable `OPENAI_BASE_URL` names. No key is ever sent to an address that was rea
 the model, the judge or the simulated user.
 """
 
-import hashlib
 import json
 import os
 from base64 import b64encode
@@ -30,18 +29,8 @@ class Secret:
         """Return the secret text; call this method only where the text is sent to a server."""
         return self._text
 
-    def digest(self) -> str:
-        """Compute the SHA-256 of the text, in hexadecimal."""
-        return hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()
-
     def __bool__(self) -> bool:
         return bool(self._text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and self._text == other._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
 
     def __repr__(self) -> str:
         return "***"

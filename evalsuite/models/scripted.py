@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,6 @@ def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     """
     file = os.environ.get(SCRIPT)
     said = "\n".join(str(message.get("content")) for message in messages)
-    script = _read_script(file) if file else {}
+    script: dict[str, str] = json.loads(Path(file).read_text("utf-8")) if file else {}
     known = [question for question in script if question and question in said]
     return script[max(known, key=len)] if known else DEFAULT_ANSWER
-
-
-@cache
-def _read_script(file: str) -> dict[str, str]:
-    script: dict[str, str] = json.loads(Path(file).read_text("utf-8"))
-    return script
