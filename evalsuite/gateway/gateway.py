@@ -43,7 +43,6 @@ class _Call:
 
     key: str  # The request's key in the store.
     request: Request  # The request as it is sent, without secrets.
-    tokens: int  # Maximum tokens of prompt and answer, for the limiter.
     reserved: float  # US dollars reserved for the call.
     attempt: int | None = None  # The attempt's number in the journal; None until the call is sent.
 
@@ -265,12 +264,12 @@ class Gateway:
         answer = spend.bound_completion_tokens(sent)
         text = spend.encode_prompt(sent)
         reserved = price.bound_cost(spend.bound_prompt_tokens(sent, text), answer) if price else 0.0
-        call = _Call(key, sent, spend.estimate_prompt_tokens(sent, text) + answer, reserved)
+        call, tokens = _Call(key, sent, reserved), spend.estimate_prompt_tokens(sent, text) + answer
         await self.ledger.reserve_cost(reserved)
         usage, answered = None, True
         try:
             completion = await upstream.send_call(
-                lambda: self._ask_backend(upstream.backend, call), call.tokens, is_retry=is_retry
+                lambda: self._ask_backend(upstream.backend, call), tokens, is_retry=is_retry
             )
             usage = self._compute_usage_with_cost(upstream.backend, request, completion, price)
             self._record_call_end(call, "answered", usage)
@@ -334,8 +333,7 @@ class Gateway:
 
     def list_inferred_rates(self) -> list[float]:
         """List the inferred rates of servers, in requests per second."""
-        limiters = [upstream.limiter for upstream in list(self._upstreams.values())]
-        return [limiter.pacing.rate for limiter in limiters if limiter.pacing.rate]
+        return [rate for upstream in list(self._upstreams.values()) if (rate := upstream.limiter.pacing.rate)]
 
     def describe_outages(self) -> list[str]:
         """Describe each outage: the server, the time since its first failure, and the time until the next probe."""

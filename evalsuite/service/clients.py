@@ -227,14 +227,11 @@ class SharedLedger(Ledger):
 
     def __init__(self, limit: float | None, clients: Iterable[Client], paid: Mapping[str, float]) -> None:
         super().__init__(limit, Usage(cost=sum(paid.values())))
-        self._limit = limit
-        self._paid = paid
-        self.shares: dict[str, Ledger] = {client.name: self._make_client_ledger(client) for client in clients}
-
-    def _make_client_ledger(self, client: Client) -> Ledger:
-        # A client whose share is the whole limit needs no limit of its own.
-        limit = None if self._limit is None or client.share == 1 else client.share * self._limit
-        return Ledger(limit, Usage(cost=self._paid.get(client.name, 0.0)))
+        self.shares: dict[str, Ledger] = {}
+        for client in clients:
+            # A client whose share is the whole limit needs no limit of its own.
+            share = None if limit is None or client.share == 1 else client.share * limit
+            self.shares[client.name] = Ledger(share, Usage(cost=paid.get(client.name, 0.0)))
 
     def set_paid_amounts(self, paid: Mapping[str, float], elsewhere: Mapping[str, float]) -> None:
         """Set what each client has paid so far, at this gateway and at other gateways with the same store.
@@ -246,19 +243,13 @@ class SharedLedger(Ledger):
         for name, share in self.shares.items():
             share.set_total_paid(paid.get(name, 0.0), elsewhere.get(name, 0.0))
 
-    def _get_current_client_ledger(self) -> Ledger:
-        client = CURRENT_CLIENT.get()
-        if client.name not in self.shares:
-            self.shares[client.name] = self._make_client_ledger(client)
-        return self.shares[client.name]
-
     async def reserve_cost(self, amount: float) -> None:
         """Reserve an amount in the client's share and in the budget; raise ShareUsedUp if the share is too small."""
-        share = self._get_current_client_ledger()
+        client = CURRENT_CLIENT.get()
+        share = self.shares[client.name]
         try:
             await share.reserve_cost(amount)
         except SpendLimitReached as error:
-            client = CURRENT_CLIENT.get()
             raise ShareUsedUp(
                 f"the gateway's client {client.name!r} has used up its share: ${share.paid.cost:.4f} of "
                 f"${share.limit or 0:g} is spent and the next call may cost ${amount:.4f}; whoever runs the gateway "
@@ -273,5 +264,5 @@ class SharedLedger(Ledger):
 
     def book_cost(self, amount: float, usage: Usage | None, model: str = "", *, answered: bool = True) -> None:
         """Replace a reserved amount by the call's cost, in the client's share and in the budget."""
-        self._get_current_client_ledger().book_cost(amount, usage, model, answered=answered)
+        self.shares[CURRENT_CLIENT.get().name].book_cost(amount, usage, model, answered=answered)
         super().book_cost(amount, usage, model, answered=answered)

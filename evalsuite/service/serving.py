@@ -73,7 +73,8 @@ async def _run_service(
     prices = read_prices(settings.price)
     max_age = None if math.isinf(options.max_age) else options.max_age * 3600.0
     store = open_store(options.store, clients or (ANYBODY,), max_age)
-    ledger = SharedLedger(settings.max_cost, clients or (ANYBODY,), store.read_paid_amounts())
+    paid, _ = store.read_paid_amounts()
+    ledger = SharedLedger(settings.max_cost, clients or (ANYBODY,), paid)
     gateway = Gateway(
         upstreams.open_backend,
         store,
@@ -121,7 +122,7 @@ async def _update_spending_until_signal(gateway: Gateway, ledger: SharedLedger, 
             gateway.reset_for_next_run()
         if store.shared and ledger.limit is not None:
             with suppress(RunError):
-                ledger.set_paid_amounts(store.read_paid_amounts(), store.read_amounts_reserved_elsewhere())
+                ledger.set_paid_amounts(*store.read_paid_amounts())
 
 
 def _print_addresses(url: str, store: str, clients: Sequence[Client]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import platform
@@ -35,11 +34,11 @@ class ServiceStore(Store, Protocol):
 
     shared: bool  # Whether other gateways may use the store at the same time.
 
-    def read_paid_amounts(self) -> dict[str, float]:
-        """Return US dollars by client: what it paid or may have to pay, except for calls in flight at this gateway."""
+    def read_paid_amounts(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return US dollars by client, and the part of them that is reserved for calls in flight at other gateways.
 
-    def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
-        """Return by client the part of `read_paid_amounts` that is reserved for calls in flight at other gateways."""
+        The amounts are what a client paid or may have to pay, except for calls in flight at this gateway.
+        """
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         """List a client's calls within the last `seconds`, oldest first, as pairs of age in seconds and tokens."""
@@ -102,12 +101,9 @@ class SqliteStore(Answers):
             return self._get_client_number(client)
         return int(row[0])
 
-    def read_paid_amounts(self) -> dict[str, float]:
-        return {name: float(cost) for name, cost in self._database.read_rows(PAID)}
-
-    def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
-        """Return an empty mapping, because no other gateway uses this file."""
-        return {}
+    def read_paid_amounts(self) -> tuple[dict[str, float], dict[str, float]]:
+        # No other gateway uses this file.
+        return {name: float(cost) for name, cost in self._database.read_rows(PAID)}, {}
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         now = time.time()
@@ -250,7 +246,8 @@ class PostgresStore:
     def _run_with_reconnect(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
         """Call a function with the connection. During an outage, only the first call waits until it can reconnect."""
         until = time.monotonic() + (0.0 if self._down else RESTART)
-        for attempt in itertools.count():
+        retried = False
+        while True:
             try:
                 if self._connection is None or self._connection.closed:
                     self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
@@ -258,15 +255,15 @@ class PostgresStore:
                 result = work(self._connection)
             except self._psycopg.Error as error:
                 broken = self._connection is None or self._connection.closed
-                if not broken or (attempt and time.monotonic() > until):
+                if not broken or (retried and time.monotonic() > until):
                     self._down = True
                     raise RunError(f"--store {redact(self._url)}: {redact(str(error)).strip()}") from error
                 # Retry at once the first time, because the connection may have broken while it was idle.
-                time.sleep(RETRY if attempt else 0.0)
+                time.sleep(RETRY if retried else 0.0)
+                retried = True
             else:
                 self._down = False
                 return result
-        raise AssertionError
 
     def _execute_and_fetch_rows(self, statement: str, *values: object) -> list[Any]:
         def execute_statement(db: psycopg.Connection[Any]) -> list[Any]:
@@ -275,12 +272,10 @@ class PostgresStore:
 
         return self._run_with_reconnect(execute_statement)
 
-    def read_paid_amounts(self) -> dict[str, float]:
-        return {name: float(cost) for name, cost in self._execute_and_fetch_rows(PAID_OR_RESERVED, self._gateway)}
-
-    def read_amounts_reserved_elsewhere(self) -> dict[str, float]:
-        rows = self._execute_and_fetch_rows(ELSEWHERE, self._gateway, time.time() - LOST_AFTER_SECONDS)
-        return {client: float(reserved) for client, reserved in rows}
+    def read_paid_amounts(self) -> tuple[dict[str, float], dict[str, float]]:
+        paid = dict(self._execute_and_fetch_rows(PAID_OR_RESERVED, self._gateway))
+        since = time.time() - LOST_AFTER_SECONDS
+        return paid, dict(self._execute_and_fetch_rows(ELSEWHERE, self._gateway, since))
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         now = time.time()
