@@ -201,32 +201,25 @@ def find_description_problem(description: str, table: str, syntax: Format) -> st
 
 
 def _find_repeated_row(description: str, table: str, syntax: Format) -> str:
-    """Return the first line that repeats two cells or more of a table row, with the format's separators; "" if none."""
+    """Return the first line that repeats two cells or more of a table row, with the format's separators; "" if none.
+
+    Words may precede the line's first cell and follow its last.
+    """
     rows = [{cell for cell in row if cell} for read_table in read_tables(table, syntax) for row in read_table.rows]
     for line in description.replace("<NEWLINE>", "\n").split("\n"):
-        cells = _split_cells(line, syntax)
-        if any(_has_cells_of_row(cells, row) for row in rows):
-            return line.strip()
+        cells: list[str] = []
+        if syntax == "markdown":
+            cells = [" ".join(cell.strip("*` ").split()) for cell in line.split("|")]
+        elif AMPERSAND.search(line):
+            found = read_tables(rf"\begin{{tabular}}{{l}}{line}\end{{tabular}}", "latex")
+            cells = [cell for read_table in found for cells_of_row in read_table.rows for cell in cells_of_row]
+        for row in rows if len(cells) > 1 else ():
+            inner = len(set(cells[1:-1]) & row)
+            first = any(cells[0] == cell or cells[0].endswith(f" {cell}") for cell in row)
+            last = any(cells[-1] == cell or cells[-1].startswith((f"{cell} ", f"{cell}.")) for cell in row)
+            if inner + first + last > 1:
+                return line.strip()
     return ""
-
-
-def _split_cells(line: str, syntax: Format) -> list[str]:
-    if syntax == "markdown":
-        return [" ".join(cell.strip("*` ").split()) for cell in line.split("|")]
-    if not AMPERSAND.search(line):
-        return []
-    tables = read_tables(rf"\begin{{tabular}}{{l}}{line}\end{{tabular}}", "latex")
-    return [cell for table in tables for row in table.rows for cell in row]
-
-
-def _has_cells_of_row(cells: Sequence[str], row: set[str]) -> bool:
-    """Tell whether a line has two or more cells of a row; words may precede the first cell and follow the last."""
-    if len(cells) < 2:
-        return False
-    inner = len(set(cells[1:-1]) & row)
-    first = any(cells[0] == cell or cells[0].endswith(f" {cell}") for cell in row)
-    last = any(cells[-1] == cell or cells[-1].startswith((f"{cell} ", f"{cell}.")) for cell in row)
-    return inner + first + last > 1
 
 
 @declare_arguments(

@@ -72,7 +72,7 @@ class Sheet:
         return {
             name: [None if cell is None else float(cell) for cell in cells]
             for name, cells in self.columns.items()
-            if sum(cell is not None for cell in cells) > 1 and all(map(_is_number_or_missing, cells))
+            if sum(cell is not None for cell in cells) > 1 and all(cell is None or is_number(cell) for cell in cells)
         }
 
     @cached_property
@@ -164,7 +164,14 @@ def _list_defects(table: SourceTable) -> Iterator[str | None]:
     named = all(names) and len(set(names)) == len(names) and not any("\n" in name for name in names)
     yield None if named else "its first row does not name every column, each differently and on one line"
     yield "it repeats its header row" if any(list(row) == list(names) for row in table.rows) else None
-    yield "it has more than one header row" if _has_second_header(table) else None
+    # The first data row is a second header if it has a word in a column that is otherwise numeric.
+    second_header = any(
+        not (first in MISSING or is_number(first))
+        and sum(map(is_number, below)) > 1
+        and all(cell in MISSING or is_number(cell) for cell in below)
+        for first, *below in zip(*table.rows, strict=True)
+    )
+    yield "it has more than one header row" if second_header else None
     numeric = Sheet("", table).numeric_columns
     yield None if numeric else "it has no column of numbers"
     looks_like_data = all(is_number(name) and not YEAR.fullmatch(name) for name in numeric)
@@ -178,24 +185,9 @@ def _list_defects(table: SourceTable) -> Iterator[str | None]:
     yield None if Sheet("", table).arithmetic_columns else "its columns of numbers are only years, ranks or codes"
 
 
-def _has_second_header(table: SourceTable) -> bool:
-    """Tell whether the first data row is a second header: it has a word in a column that is otherwise numeric."""
-    return any(
-        column[0] not in MISSING
-        and not is_number(column[0])
-        and sum(map(is_number, column[1:])) > 1
-        and all(map(_is_number_or_missing, (None if cell in MISSING else cell for cell in column[1:])))
-        for column in zip(*table.rows, strict=True)
-    )
-
-
 def is_number(cell: str) -> bool:
     """Tell whether a cell is a plain decimal number, so that pandas and people read the same value."""
     return bool(NUMBER.fullmatch(cell))
-
-
-def _is_number_or_missing(cell: str | None) -> bool:
-    return cell is None or is_number(cell)
 
 
 LONGEST_VALUE = 60  # Maximum characters of a cell by which a question may refer to a row or a group.
