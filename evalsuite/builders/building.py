@@ -1,7 +1,5 @@
 """Progress bar, private folder and output files of a build, and CSV sheets that people edit."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import io

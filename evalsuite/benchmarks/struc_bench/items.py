@@ -1,7 +1,5 @@
 """Read Struc-Bench's items: one JSON file `[{instruction, input, output}]` per format, as published."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -90,7 +88,7 @@ class StrucBenchOptions:
     p_prompt: str | None = None
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> StrucBenchOptions:
+    def from_setup(cls, setup: Setup) -> "StrucBenchOptions":
         """Read and check the options of a run."""
         options = read_options("Struc-Bench", cls, {"each": 0 if setup.data else QUICK_ITEMS_PER_FORMAT, **setup.args})
         if options.p_prompt is not None:

@@ -5,19 +5,15 @@ temperature 0.1. Because judges prefer one position, the judge scores the tables
 instructions, a score of 5 means that half of the cells agree, and formatting does not affect the score for structure.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalsuite.core.protocols import Model
 from evalsuite.core.types import Message, Score
 from evalsuite.judges.asking import ask_until_parsed, collect_readable_judgements
 from evalsuite.judges.forms import Likert, parse_aspect_scores
 from evalsuite.judges.judgements import write_signature
 from evalsuite.judges.prompts import mark_sections
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model
 
 HIGHEST = 10
 ASPECTS = ("content", "structure")

@@ -1,13 +1,11 @@
 """Score an answer: table score, H-Score, text metrics, types of errors, abilities, P-Score."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from evalsuite.benchmarks.struc_bench.abilities import (
     SIZE_FACTS,
@@ -19,6 +17,7 @@ from evalsuite.benchmarks.struc_bench.abilities import (
 from evalsuite.benchmarks.struc_bench.items import NEURAL, StrucBenchOptions
 from evalsuite.benchmarks.struc_bench.p_score import PROMPT, request_p_score
 from evalsuite.core.errors import JudgeError, SandboxUnavailable, ScoringError, shorten_line
+from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup, Solver
 from evalsuite.core.types import Sample, Score, Transcript
 from evalsuite.metrics.tables import Format, TableScore, h_score, read_tables, strip_answer, table_score
 from evalsuite.metrics.text import bleu, load_sacrebleu, rouge_l
@@ -26,10 +25,6 @@ from evalsuite.results.tally import UNMEASURED, Estimate, Tally
 from evalsuite.sandbox.environments import get_own_environment
 from evalsuite.sandbox.sandbox import Sandbox
 from evalsuite.solvers.single_call import generate
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import JudgedScorer, Model, NamedScores, Scorer, Setup, Solver
-
 
 FACT = "bleu"
 

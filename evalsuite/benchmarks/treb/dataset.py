@@ -3,8 +3,6 @@
 The official files and the shipped files have the same format.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -128,7 +126,7 @@ class TrebOptions:
     published: bool = False  # Whether the report shows the paper's results; `--mode published` has the same effect.
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> TrebOptions:
+    def from_setup(cls, setup: Setup) -> "TrebOptions":
         """Read and check the options of a run."""
         return read_options("TReB", cls, {**setup.args, **({"published": True} if "published" in setup.modes else {})})
 

@@ -9,8 +9,6 @@ operations), the leaderboard has 81.98, but the modes in Table 3 have only 80.57
 (understanding), the leaderboard has 83.22, less than the 91.02 of ICoT in Table 3, because few TU subtasks run in ICoT.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import statistics
@@ -18,12 +16,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.dataset import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.benchmarks.treb.scoring import RULES_SUBTASK
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.types import Record
 from evalsuite.output.reports.generic import warn_of_cut_off_answers
 from evalsuite.output.reports.section import (
     Block,
@@ -37,9 +36,6 @@ from evalsuite.output.reports.section import (
     parse_columns,
 )
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Record
 
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.

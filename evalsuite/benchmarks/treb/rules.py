@@ -14,8 +14,6 @@ A rule is a JSON object with the name of a `check` and the arguments of this che
 follows its instruction if it satisfies all rules.
 """
 
-from __future__ import annotations
-
 import hashlib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence

@@ -15,17 +15,16 @@ authors' code and differ from `metrics.text` as follows:
   paper's Table 5 apparently does.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.rules import find_shipped_rules, list_broken_rules
 from evalsuite.core.errors import ScoringError, shorten_to_beginning
+from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
 from evalsuite.core.types import Message, Sample, Score, Transcript
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.forms import Likert, parse_aspect_score
@@ -35,10 +34,6 @@ from evalsuite.judges.prompts import mark_sections
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import bleu, compute_bleu_of_tokens, rouge_l, split_jieba_tokens, stem_words
 from evalsuite.solvers.program_text import find_last_boxed_answer, strip_latex
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import JudgedScorer, Model, Scorer, Setup
-
 
 RULES_SUBTASK = "Instruction Following"
 BEST = 10

@@ -3,8 +3,6 @@
 The prompts have the paper's content in evalsuite's own wording. A sample's tag `mode` decides which solver is used.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -12,21 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.benchmarks.treb.dataset import COLUMN_OF, TCOT, TEXT_MODES, TrebOptions
 from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, is_large_table, read_table
 from evalsuite.core.errors import shorten_to_beginning
+from evalsuite.core.protocols import Model, Setup, Solver
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.judges.parsing import list_json_objects
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import remove_box
 from evalsuite.solvers.programs import interleaved, program_of_thought
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import Model, Setup, Solver
-
 
 ROUNDS = 3
 CHARACTERS_PER_TOKEN = 4  # Average number of characters per token in English texts.

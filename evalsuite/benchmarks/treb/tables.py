@@ -1,7 +1,5 @@
 """Read tables of text cells from CSV or Markdown, and write them as Markdown, HTML or CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -34,7 +32,7 @@ class SourceTable:
         """Return the number of columns."""
         return len((self.header or self.rows)[0]) if self.header or self.rows else 0
 
-    def select_first_rows(self, row_count: int) -> SourceTable:
+    def select_first_rows(self, row_count: int) -> "SourceTable":
         return replace(self, rows=self.rows[:row_count])
 
     def format_markdown(self) -> str:

@@ -1,7 +1,5 @@
 """Make Struc-Bench's data from other sources; each step is a subcommand of `evalsuite build struc-bench`."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from evalsuite.benchmarks.struc_bench.items import RATINGS

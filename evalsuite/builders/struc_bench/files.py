@@ -1,7 +1,5 @@
 """Build LaTeX and HTML items from a folder of files, and print the statistics of files of items."""
 
-from __future__ import annotations
-
 import re
 import sys
 from argparse import Namespace

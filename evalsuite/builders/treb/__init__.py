@@ -6,8 +6,6 @@ kept only if its pandas program, run in the sandbox, prints the same answer. Wit
 the other subtasks.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

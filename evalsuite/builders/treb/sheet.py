@@ -9,8 +9,6 @@ only if its meaning is clear from its name and its cells. Questions about a sum 
 something countable. For a mean, neither the column's name nor its cells may suggest running numbers, years or codes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

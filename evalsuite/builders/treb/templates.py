@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001 - Chinese punctuation
 
-from __future__ import annotations
-
 import math
 import operator
 import statistics
