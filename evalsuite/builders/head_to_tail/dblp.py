@@ -64,11 +64,10 @@ class DblpSource(QuestionSource):
 
     def _create_tables(self) -> None:
         path = self._find_file(self.files[0])
-        self._workspace.progress.begin_stage(path.name)
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
         rows = encode_tsv_rows(read_credits(blocks, path))
-        with self._workspace.open_stream(rows, "\t", columns) as stream:
+        with self._workspace.stream_dump(path, rows, "\t", columns) as stream:
             self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
         self._workspace.run_sql("""
             CREATE TABLE person AS

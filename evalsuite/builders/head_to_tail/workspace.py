@@ -244,23 +244,36 @@ class Workspace:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 
     @contextmanager
-    def open_stream(
-        self, blocks: Iterable[bytes], delimiter: str, types: Mapping[str, str], skip: int = 0
+    def stream_dump(
+        self,
+        path: Path,
+        blocks: Iterable[bytes],
+        delimiter: str,
+        types: Mapping[str, str],
+        check: Check | None = None,
+        skip: int = 0,
     ) -> Iterator[str]:
-        """Write delimited lines to a pipe; yield SQL that reads columns of these types, to be used in one query.
+        """Write a dump's lines to a pipe; yield SQL that reads columns of these types, to be used in one query.
 
-        The query leaves out the first `skip` lines.
+        The query leaves out the first `skip` lines. If it fails, raise an error that names the first line that `check`
+        calls malformed.
         """
+        self.progress.begin_stage(path.name)
         self._pipes += 1
         pipe = self.folder / f"pipe-{self._pipes}"
         columns = ", ".join(f"{quote_sql(name)}: {quote_sql(kind)}" for name, kind in types.items())
         nulls = ", ".join(map(quote_sql, _NULLS))
-        with open_pipe(blocks, pipe):
-            yield (
-                f"read_csv({quote_sql(str(pipe))}, delim = {quote_sql(delimiter)}, quote = '', escape = '', "
-                f"comment = '', skip = {skip}, header = false, auto_detect = false, max_line_size = {LONGEST}, "
-                f"nullstr = [{nulls}], columns = {{{columns}}})"
-            )
+        try:
+            with open_pipe(blocks, pipe):
+                yield (
+                    f"read_csv({quote_sql(str(pipe))}, delim = {quote_sql(delimiter)}, quote = '', escape = '', "
+                    f"comment = '', skip = {skip}, header = false, auto_detect = false, max_line_size = {LONGEST}, "
+                    f"nullstr = [{nulls}], columns = {{{columns}}})"
+                )
+        except DatasetError:
+            raise
+        except EvalsuiteError as error:
+            raise ((check and find_malformed_line(path, check, skip)) or error) from error
 
 
 def quote_sql(text: str) -> str:
@@ -299,7 +312,7 @@ def stream_tsv(
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check, skip = partial(_find_row_defect, types=types), 0 if header else 1
     blocks = (block.replace(b"\r", b"") for block in decompress_file(path, workspace.progress.advance))
-    with _stream_dump(workspace, path, refuse_long_lines(blocks), "\t", types, check, skip) as stream:
+    with workspace.stream_dump(path, refuse_long_lines(blocks), "\t", types, check, skip) as stream:
         yield stream
 
 
@@ -314,7 +327,7 @@ def stream_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]
     # Do not use the database's JSON reader, because it keeps a whole pipe in memory. Read each line as one column and
     # parse it. The delimiter U+0001 cannot occur in JSON.
     check = partial(_find_json_defect, fields=fields)
-    with _stream_dump(workspace, path, blocks, "\x01", {"line": "VARCHAR"}, check) as lines:
+    with workspace.stream_dump(path, blocks, "\x01", {"line": "VARCHAR"}, check) as lines:
         parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
         yield f"(SELECT {parsed} FROM {lines} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
 
@@ -327,28 +340,7 @@ def stream_triples(workspace: Workspace, path: Path) -> AbstractContextManager[s
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = drop_comments(refuse_long_lines(decompress_file(path, workspace.progress.advance)))
-    return _stream_dump(workspace, path, blocks, " ", types, _find_triple_defect)
-
-
-@contextmanager
-def _stream_dump(
-    workspace: Workspace,
-    path: Path,
-    blocks: Iterable[bytes],
-    delimiter: str,
-    types: Mapping[str, str],
-    check: Check,
-    skip: int = 0,
-) -> Iterator[str]:
-    """Yield SQL that reads a dump in one query; if that fails, raise an error that names the first malformed line."""
-    workspace.progress.begin_stage(path.name)
-    try:
-        with workspace.open_stream(blocks, delimiter, types, skip) as stream:
-            yield stream
-    except DatasetError:
-        raise
-    except EvalsuiteError as error:
-        raise (find_malformed_line(path, check, skip) or error) from error
+    return workspace.stream_dump(path, blocks, " ", types, _find_triple_defect)
 
 
 def encode_tsv_rows(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
