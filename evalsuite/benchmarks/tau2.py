@@ -100,23 +100,6 @@ def _find_public_method(world: Any, name: str) -> Callable[..., Any] | None:
     return method if callable(method) else None
 
 
-def _list_initial_calls(
-    state: Mapping[str, Any], history: Sequence[Mapping[str, Any]], path: Path, where: str
-) -> list[tuple[str, Sequence[Any], Mapping[str, Any], bool]]:
-    """List a task's initial data, initial actions and past tool calls as method calls of a world.
-
-    An entry consists of the method's name, positional arguments, named arguments, and True if the call is a tool call.
-    """
-    given = read_optional_field(state, "initialization_data", dict, path, where)
-    actions = _read_objects(state, "initialization_actions", "func_name", path, where)
-    written = [call for message in history for call in message.get("tool_calls") or []]
-    return [
-        *((method, [given[name]], {}, False) for name, method in DATA_METHODS.items() if given.get(name)),
-        *((call["func_name"], [], call.get("arguments") or {}, False) for call in actions),
-        *((call["name"], [], call.get("arguments") or {}, True) for call in written),
-    ]
-
-
 def _read_texts(record: Mapping[str, Any], name: str, path: Path, where: str) -> list[str]:
     field = f"{where}, field {name!r}"
     return [require_type(text, str, path, field) for text in read_optional_field(record, name, list, path, where)]
@@ -180,6 +163,9 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     scenario = read_field(task, "user_scenario", dict, path, where)
     state = read_optional_field(task, "initial_state", dict, path, where)
     history = _read_message_history(state, path, where)
+    given = read_optional_field(state, "initialization_data", dict, path, where)
+    begun = _read_objects(state, "initialization_actions", "func_name", path, where)
+    written = [call for message in history for call in message.get("tool_calls") or []]
     criteria = read_optional_field(task, "evaluation_criteria", dict, path, where) or {"reward_basis": []}
     basis = _read_texts({"reward_basis": DEFAULT_BASIS, **criteria}, "reward_basis", path, where)
     goal, knowledge = _write_customer_goal_and_knowledge(scenario, path, where)
@@ -196,7 +182,12 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
             "nl_assertions": _read_texts(criteria, "nl_assertions", path, where),
             # The customer's tools in this task; None means all of the customer's tools.
             "user_tools": task.get("user_tools"),
-            "initial_calls": _list_initial_calls(state, history, path, where),
+            # The method's name, positional and named arguments, and True if the call is a past call of a tool.
+            "initial_calls": [
+                *((method, [given[name]], {}, False) for name, method in DATA_METHODS.items() if given.get(name)),
+                *((call["func_name"], [], call.get("arguments") or {}, False) for call in begun),
+                *((call["name"], [], call.get("arguments") or {}, True) for call in written),
+            ],
             # The agent sees neither the customer's calls nor their results.
             "history": [
                 message
