@@ -60,12 +60,10 @@ def list_mix_differences(tally: Tally, domain: str) -> list[str]:
 
 
 _TUNING_PAIRS = (("LLaMA", "Vicuna", "7B", "13B"), ("Falcon", "Falcon-Instruct", "7B", "40B"))
-_FOLDER = Path(__file__).parent / "published"
 _NOTE = (
     "arXiv 2308.10168, Table 14: answers of 2023 to the authors' 18,171 questions, judged by ChatGPT. A dash: not "
     "reported."
 )
-_DOMAINS = tuple(PAPER_MIX)
 
 
 @cache
@@ -74,7 +72,7 @@ def read_published_rates(table: str) -> Mapping[tuple[str, str], Mapping[str, fl
 
     The rates are shares, such as `A_LM`, `H_EM`, `M` and `A_movie`; rates that the paper does not report are left out.
     """
-    with (_FOLDER / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+    with (Path(__file__).parent / "published" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return {
             (row.pop("popularity", "all"), row.pop("model")): {
                 name: round(float(text) / 100, 6) for name, text in row.items() if text
@@ -105,7 +103,7 @@ def list_published_tuning_effects() -> list[list[Cell]]:
 
 def compare_with_published(label: str, tally: Tally, judge: str | None) -> list[Block]:
     """Compare the accuracy of one run and mode with the paper's; `judge` is None if the run has no judge."""
-    by_domain = {domain: list_mix_differences(tally, domain) for domain in _DOMAINS}
+    by_domain = {domain: list_mix_differences(tally, domain) for domain in PAPER_MIX}
     differing = [text for differences in by_domain.values() for text in differences]
     mode = next((row.tags.get("mode", "") for row in tally), "")
     if mode != MODE:
@@ -119,7 +117,7 @@ def compare_with_published(label: str, tally: Tally, judge: str | None) -> list[
     similar = [domain for domain, differences in by_domain.items() if not differences and mode == MODE]
     if not similar:
         return [passage]
-    parts = ["all", *similar] if len(similar) == len(_DOMAINS) else similar
+    parts = ["all", *similar] if len(similar) == len(PAPER_MIX) else similar
     if judge is None:
         parts = [part for part in parts if part == "all"]  # The paper has no results by domain for exact match.
     rows = [
@@ -152,7 +150,7 @@ def _estimate_accuracy_gap(tally: Tally, domain: str, model: str, *, judged: boo
 def make_published_table() -> Table:
     """Make the paper's Table 14, over all questions and by popularity, and mark it as published."""
     rules = {"EM": "exact match", "F1": "token F1", "RL": "ROUGE-L", "LM": "judge"}
-    pairs = [(rate, part) for part in (*rules, *_DOMAINS) for rate in "AH"]
+    pairs = [(rate, part) for part in (*rules, *PAPER_MIX) for rate in "AH"]
     names = [*(f"{rate}_{part}" for rate, part in pairs), "M"]
     titles = [*(f"{rate}, {rules.get(part, part)}" for rate, part in pairs), "Missing"]
     rows: list[list[Cell]] = [

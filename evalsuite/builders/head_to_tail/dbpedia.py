@@ -21,6 +21,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     QuestionSource,
     QuestionTemplate,
     RawQuestion,
+    add_namesake_counts,
     draw_entities,
 )
 from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, stream_triples
@@ -74,16 +75,9 @@ class DbpediaSource(QuestionSource):
         """)
         values = {(template, subject): objects for template, subject, objects in rows}
         # Leave out entities whose name equals another entity's name, ignoring case.
-        ambiguous = self._workspace.run_sql("""
-            SELECT drawn.id FROM (SELECT DISTINCT id, lower(id) AS called FROM drawn) AS drawn
-            JOIN (
-                SELECT called
-                FROM (SELECT lower(id) AS called FROM entity)
-                     SEMI JOIN (SELECT DISTINCT lower(id) AS called FROM drawn) USING (called)
-                GROUP BY called HAVING count(*) > 1
-            ) USING (called)
-        """)
-        left_out = {id_ for (id_,) in ambiguous}
+        shown = "SELECT DISTINCT id, lower(id) AS called, NULL AS year FROM drawn"
+        counts = add_namesake_counts(self._workspace, shown, "(SELECT lower(id) AS called, NULL AS year FROM entity)")
+        left_out = {id_ for id_, _, namesakes, _ in counts if namesakes > 1}
 
         def list_questions(template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
             if entity not in left_out and not _is_list_page(name := _decode_name(entity)):
@@ -137,14 +131,10 @@ PARAMETERS: Mapping[str, Any] = {"max_tokens": 64, "temperature": 0.0}
 def draft_templates(
     examples: Mapping[str, list[tuple[str, str]]], settings: Settings, answers: Path
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Ask a model for a question template per predicate; the prompt paraphrases the paper's Prompt 1.
+    """Ask a model for a question template per predicate, given up to three pairs of subject and object of each.
 
-    Args:
-        examples: up to three pairs of subject and object per predicate.
-        answers: the file that stores the model's answers.
-
-    Returns:
-        The templates by predicate, and the reasons why other predicates have no template.
+    The prompt paraphrases the paper's Prompt 1; the file `answers` stores the model's answers. Return the templates by
+    predicate, and the reasons why other predicates have no template.
     """
     templates: dict[str, str] = {}
     failures: dict[str, str] = {}
