@@ -43,11 +43,9 @@ class ShardResult:
 
 
 def run_shard(part: int, arguments: Sequence[str], token: str | None, collector: Any) -> ShardResult:
-    """Run a shard's session in the current directory, send its records to `collector`, and wait for its end.
+    """Run a shard's session in the current directory, put its records into Ray's queue `collector`, and await its end.
 
-    Args:
-        token: the client token for the gateway; None if the gateway requires none.
-        collector: Ray's queue that takes the records.
+    `token` is the client token for the gateway; None if the gateway requires none.
     """
     from evalsuite.service.clients import TOKEN
 

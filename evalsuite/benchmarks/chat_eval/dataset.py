@@ -205,24 +205,21 @@ def _make_pair_set(
     return PublishedDataset(files, SampleFields(question, verdict, None, optional, {"answers": answers, **systems}))
 
 
-def _join_messages(item: Mapping[str, Any], conversation: str, role: str, titles: tuple[str, str]) -> str:
+# The titles of an MT-Bench conversation's two messages, by the role that wrote them.
+_TITLES = {
+    "user": ("The first question:", "The second question, asked after the first was answered:"),
+    "assistant": ("The answer to the first question:", "The answer to the second question:"),
+}
+
+
+def _join_messages(item: Mapping[str, Any], conversation: str, role: str) -> str:
     """Join a role's messages up to the judged turn of an MT-Bench conversation; two messages get titles."""
     turns = [read_text_field(said, "content") for said in item[conversation] if said["role"] == role]
     if item["turn"] not in (1, 2) or len(turns) < item["turn"]:
         raise ValueError(f"turn {item['turn']!r:.20} of {len(turns)}")
     if item["turn"] == 1:
         return turns[0]
-    return "\n\n".join(f"{title}\n{turn}" for title, turn in zip(titles, turns[:2], strict=True))
-
-
-def _read_mt_bench_question(item: Mapping[str, Any]) -> str:
-    titles = ("The first question:", "The second question, asked after the first was answered:")
-    return _join_messages(item, "conversation_a", "user", titles)
-
-
-def _read_mt_bench_answers(item: Mapping[str, Any]) -> list[str]:
-    titles = ("The answer to the first question:", "The answer to the second question:")
-    return [_join_messages(item, name, "assistant", titles) for name in ("conversation_a", "conversation_b")]
+    return "\n\n".join(f"{title}\n{turn}" for title, turn in zip(_TITLES[role], turns[:2], strict=True))
 
 
 def _make_swapping_reader(chosen: str, rejected: str) -> Callable[[Mapping[str, Any]], list[str]]:
@@ -240,8 +237,8 @@ def _choose_better_answer_place(item: Mapping[str, Any]) -> str:
 PAIR_SETS = {
     "mt_bench": _make_pair_set(
         ("**/human*",),
-        _read_mt_bench_question,
-        _read_mt_bench_answers,
+        lambda item: _join_messages(item, "conversation_a", "user"),
+        lambda item: [_join_messages(item, name, "assistant") for name in ("conversation_a", "conversation_b")],
         make_label_reader("winner", {"model_a": "first", "model_b": "second", "tie": "tie", "tie (bothbad)": "tie"}),
         category=make_label_reader("turn", {1: "first turn", 2: "second turn"}),
         cluster="question_id",

@@ -223,13 +223,8 @@ def _make_changed_mind_rows(judge: MeasuredJudge, task: str) -> Iterator[tuple[C
 def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterator[tuple[int, bool, Any, Any]]:
     """Pair each ballot with the same debater's next ballot, separately for each order of the answers.
 
-    Args:
-        simultaneous: whether all debaters speak at the same time. If so, no debater sees a new speech between the last
-            two ballots.
-
-    Yields:
-        The number of the earlier turn (from 1), whether the debater saw a new speech between the two ballots, and the
-        verdict or the scores of both ballots.
+    Yield the number of the earlier turn (from 1), whether the debater saw a new speech between the two ballots, and the
+    verdict or the scores of both. If all debaters are `simultaneous`, none sees one between the last two ballots.
     """
     ballots = [(ballot, ballot["turn"]) for ballot in row.facts["interim"]]
     ballots += [(ballot, turns) for ballot in row.facts.get("ballots", ())]

@@ -90,11 +90,8 @@ def compute_shuffle_key(seed: int, *parts: str) -> int:
 def write_name(name: str, year: int | None, namesakes: int, twins: int, *, may_show_year: bool) -> str | None:
     """Quote an entity's name, with its year if the name is ambiguous; None if the year is ambiguous, too, or hidden.
 
-    A question for a year must not show it, so the name alone must identify the entity.
-
-    Args:
-        namesakes: the number of entities with this name, including this entity.
-        twins: the number of entities with this name and year, including this entity.
+    A question for a year must not show it, so the name alone must identify the entity. `namesakes` entities have this
+    name, and `twins` of them have this name and year; both numbers include this entity.
     """
     if namesakes == 1:
         return f'"{name}"'
