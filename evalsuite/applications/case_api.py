@@ -8,25 +8,14 @@ from evalsuite.applications import chat_api, gemini_api, messages_api, responses
 from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_answer
 from evalsuite.applications.spans import SpanCollector
 from evalsuite.core.errors import EvalsuiteError
+from evalsuite.core.protocols import Model
 from evalsuite.core.types import Completion, Message
 
 PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models", "/models/NAME:generateContent")
 
 
-class ServedModel(Protocol):
-    """The interface of the models that `CaseApi` serves, such as `CaseModel`."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def overrides(self) -> Mapping[str, Any]:
-        """The run's generation parameters, which replace those of a request."""
-        ...
-
-    async def chat(
-        self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any
-    ) -> Completion: ...
+class ServedModel(Model, Protocol):
+    """A model that `CaseApi` serves, such as `CaseModel`."""
 
     async def request_embeddings(
         self, texts: Sequence[str], *, name: str | None = None, **params: Any

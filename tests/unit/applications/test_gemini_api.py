@@ -14,7 +14,7 @@ from evalsuite.applications.gemini_api import convert_request, make_content_chun
 from evalsuite.core.types import Completion, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 HELLO = [{"role": "user", "parts": [{"text": "Hi"}]}]
 TEXT = {"name": "answer", "schema": {"type": "string"}}
@@ -159,16 +159,10 @@ def test_a_streamed_answer_ends_with_reason_and_usage() -> None:
 
 
 class Echo:
-    name = "echo"
-    overrides: Mapping[str, Any] = {}
+    """Answers with an empty text."""
 
-    async def chat(
-        self, prompt: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), **params: Any
-    ) -> Completion:
+    async def chat(self, prompt: Sequence[Message], **_: Any) -> Completion:
         return Completion("")
-
-    async def request_embeddings(self, texts: Sequence[str], *, name: str | None = None, **params: Any) -> Completion:
-        raise NotImplementedError
 
 
 @pytest.mark.parametrize(
@@ -176,7 +170,8 @@ class Echo:
 )
 def test_a_stream_without_events_is_one_list(query: str, begins: bytes) -> None:
     body = json.dumps({"contents": HELLO}).encode()
-    answer = asyncio.run(CaseApi(Echo()).answer_request("POST", f"/models/gemini:streamGenerateContent{query}", body))
+    model: Any = Echo()
+    answer = asyncio.run(CaseApi(model).answer_request("POST", f"/models/gemini:streamGenerateContent{query}", body))
     assert answer.body.startswith(begins)
 
 

@@ -246,9 +246,6 @@ class Echo:
     async def chat(self, prompt: Sequence[Message], **_: Any) -> Completion:
         return Completion(str(len(prompt)))
 
-    async def request_embeddings(self, texts: Sequence[str], **_: Any) -> Completion:
-        raise AssertionError("this test embeds nothing")
-
 
 @pytest.mark.parametrize(
     ("first", "stores", "status"),
@@ -256,7 +253,8 @@ class Echo:
 )
 def test_a_later_request_may_name_a_stored_response(first: dict[str, Any], stores: bool, status: int) -> None:  # noqa: FBT001
     async def main() -> None:
-        api = CaseApi(Echo(), stores=stores)
+        model: Any = Echo()
+        api = CaseApi(model, stores=stores)
 
         async def respond(**body: Any) -> tuple[int, dict[str, Any]]:
             answer = await api.answer_request("POST", "/responses", json.dumps({"input": "x", **body}).encode())
