@@ -23,6 +23,7 @@ from evalsuite.tools.execution import (
     ToolFailure,
     convert_to_text,
 )
+from evalsuite.tools.mcp_servers import McpServer
 from evalsuite.tools.simulated import User
 
 
@@ -111,7 +112,7 @@ class ToolLoop:
     def __post_init__(self) -> None:
         tools: object = self.tools
         for source in tools if isinstance(tools, Collection) else [None]:
-            if not (callable(source) or isinstance(source, Tool | worlds.OpenableTools | worlds.World)):
+            if not (callable(source) or isinstance(source, Tool | McpServer | worlds.World)):
                 wrong = f"{tools!r:.200} as" if source is None else f"{source!r:.200} among"
                 raise SettingsError(
                     f"a tool-using solver was given {wrong} its tools; tools are a list of @tool functions, worlds and "

@@ -11,7 +11,6 @@ from typing import Any
 
 from evalsuite.core.errors import EvalsuiteError, SettingsError, ToolError, describe_error
 from evalsuite.core.protocols import Model
-from evalsuite.core.types import Sample
 from evalsuite.gateway.handle import CaseToolCalls
 from evalsuite.tools.execution import Tool, ToolDocument, ToolFailure
 
@@ -39,8 +38,8 @@ class McpServer:
         if bool(self.command) == bool(self.url) or isinstance(self.command, str):
             raise SettingsError("McpServer needs either a command, as a list of words, or a url, and not both")
 
-    async def open(self, sample: Sample, effects: CaseToolCalls, stack: AsyncExitStack) -> list[Tool]:  # noqa: ARG002 - as of every source
-        """Connect to the server, and list its tools.
+    async def open(self, effects: CaseToolCalls, stack: AsyncExitStack) -> list[Tool]:
+        """Connect to the server, list its tools, and close the connection with the stack.
 
         Raises:
             ToolError: the server does not answer.

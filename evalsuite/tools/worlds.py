@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Self, TypeAlias
 
 from evalsuite.core.errors import SettingsError, ToolError, write_count
 from evalsuite.core.protocols import Model
@@ -30,6 +30,7 @@ from evalsuite.tools.execution import (
     list_tool_documents,
     tools_of,
 )
+from evalsuite.tools.mcp_servers import McpServer
 
 
 @dataclass(slots=True)
@@ -67,17 +68,8 @@ class FaultyExecutor:
         return f"{convert_to_text(result)}\n{detail}" if kind == "poisoned" else result
 
 
-ToolSource: TypeAlias = "Tool | World | OpenableTools | Callable[[Sample], object]"
+ToolSource: TypeAlias = "Tool | World | McpServer | Callable[[Sample], object]"
 """A tool without state, a source that each episode opens, or a class or function of the sample that makes tools."""
-
-
-@runtime_checkable
-class OpenableTools(Protocol):
-    """A source of tools, such as a server, that must be opened for each episode."""
-
-    async def open(self, sample: Sample, effects: CaseToolCalls, stack: AsyncExitStack) -> list[Tool]:
-        """Open the episode's tools; register on `stack` everything that must be closed when the episode ends."""
-        ...
 
 
 class World:
@@ -404,8 +396,8 @@ async def open_tools(
         for source in sources:
             if isinstance(source, Tool):
                 opened.tools.append(source)
-            elif isinstance(source, OpenableTools):
-                opened.tools.extend(await source.open(sample, effects, stack))
+            elif isinstance(source, McpServer):
+                opened.tools.extend(await source.open(effects, stack))
             else:
                 world = EpisodeWorld(source if isinstance(source, World) else World(source), sample, effects, stack)
                 opened.worlds.append(world)
