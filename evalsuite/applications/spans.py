@@ -201,7 +201,10 @@ def _read_openinference_messages(attributes: Mapping[str, Any], prefix: str) -> 
     read: list[Message] = []
     for place, message in sorted(messages.items()):
         role = message.get("role", "user")
-        text = str(message.get("content") or "") or _join_message_texts(message)
+        # Each text of a message with several contents is an attribute, with the content's number in its name.
+        names = [name for name in message if name.endswith(".message_content.text")]
+        texts = [str(message[name]) for name in sorted(names, key=lambda name: int(name.split(".")[1]))]
+        text = str(message.get("content") or "") or "\n".join(texts)
         requested = tuple(
             ToolCall(call.get("id", ""), call.get("function.name", ""), call.get("function.arguments", "{}"))
             for _, call in sorted(calls[place].items())
@@ -212,12 +215,6 @@ def _read_openinference_messages(attributes: Mapping[str, Any], prefix: str) -> 
         else:
             read.append(Message(ROLES.get(role, role), text, requested, message.get("tool_call_id")))
     return read
-
-
-def _join_message_texts(message: Mapping[str, Any]) -> str:
-    """Join the text contents of a message whose contents are numbered attributes."""
-    contents = (name.split(".") for name in message if name.endswith(".message_content.text"))
-    return "\n".join(str(message[".".join(name)]) for name in sorted(contents, key=lambda name: int(name[1])))
 
 
 LARGEST_TRACE = 32 * 2**20  # Maximum bytes of spans that one case may export.

@@ -45,21 +45,16 @@ def _is_nested_deeper(value: Any, depth: int) -> bool:
     return depth < 0 or any(_is_nested_deeper(child, depth - 1) for child in children)
 
 
-def _parse_finite_number(digits: str) -> float:
+def _parse_number(digits: str) -> float:
+    """Parse a number, but refuse one that is too large for a float, to which jsonschema may convert integers, too."""
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(f"the number {digits[:20]} is too large")
-    return number
-
-
-def _parse_integer(digits: str) -> int:
-    """Parse an integer, but refuse it if it is too large for a float, to which jsonschema may convert it."""
-    _parse_finite_number(digits)
-    return int(digits)
+    return number if set(digits) & set(".eE") else int(digits)
 
 
 _JSON = json.JSONDecoder(
-    strict=False, parse_constant=refuse_nan_or_infinity, parse_float=_parse_finite_number, parse_int=_parse_integer
+    strict=False, parse_constant=refuse_nan_or_infinity, parse_float=_parse_number, parse_int=_parse_number
 )
 
 
@@ -83,8 +78,7 @@ class _PythonLiteralReader:
             return self.read_string()
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
-            digits = number.group()
-            return _parse_finite_number(digits) if set(digits) & set(".eE") else _parse_integer(digits)
+            return _parse_number(number.group())
         word = _WORD.match(self.text, self.at)
         if not word or word.group() not in _WORDS:
             self.raise_error("is neither a JSON value nor a Python literal")

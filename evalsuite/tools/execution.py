@@ -1,7 +1,5 @@
 """Tools: documents, checks of a call's arguments, executors (which run tools), and the registry."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -10,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalsuite.core.errors import SettingsError, ToolError, describe_error, shorten_line, shorten_to_beginning
+from evalsuite.core.protocols import Model
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
-
-    from evalsuite.core.protocols import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +154,16 @@ def convert_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> C
         for name, value in arguments.items()
         if name in schemas and not (value is None and name not in required and not document.takes_null(name))
     }
-    faults = [
-        CallFault("unknown_parameter", f"{document.name} has no parameter {shorten_to_beginning(name, LONGEST_NAME)!r}")
-        for name in unknown
-    ]
+    faults = [CallFault("unknown_parameter", f"{document.name} has no {_name_parameter(name)}") for name in unknown]
     faults += [
-        CallFault(
-            "missing_parameter", f"{document.name} needs the parameter {shorten_to_beginning(name, LONGEST_NAME)!r}"
-        )
+        CallFault("missing_parameter", f"{document.name} needs the {_name_parameter(name)}")
         for name in required
         if name not in checked
     ]
     for name, value in checked.items():
         violations = _list_violations(document, value, document.whole(schemas[name]))
         violations.sort(key=lambda error: (list(map(str, error.absolute_path)), error.message))
-        label = f"parameter {shorten_to_beginning(name, LONGEST_NAME)!r}"
-        faults += [_make_type_fault(label, error) for error in violations]
+        faults += [_make_type_fault(_name_parameter(name), error) for error in violations]
     if not faults:
         # Rules about several arguments together, such as `oneOf`, `anyOf` and `dependentRequired`.
         alone = {"type", "properties", "required", "additionalProperties"}
@@ -184,11 +175,15 @@ def convert_arguments(document: ToolDocument, arguments: Mapping[str, Any]) -> C
     return checked, tuple(faults)
 
 
-def _make_type_fault(label: str, error: ValidationError) -> CallFault:
+def _name_parameter(name: str) -> str:
+    return f"parameter {shorten_to_beginning(name, LONGEST_NAME)!r}"
+
+
+def _make_type_fault(label: str, error: "ValidationError") -> CallFault:
     return CallFault("wrong_type", f"{label}: {shorten_line(error.message, LONGEST_FAULT)}")
 
 
-def _list_violations(document: ToolDocument, value: Any, schema: Mapping[str, Any]) -> list[ValidationError]:
+def _list_violations(document: ToolDocument, value: Any, schema: Mapping[str, Any]) -> "list[ValidationError]":
     from jsonschema import Draft202012Validator
     from referencing import Registry
 

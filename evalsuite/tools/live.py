@@ -116,10 +116,18 @@ class LiveExecutor:
 
     def _run_in_bubblewrap(self, call: bytes) -> dict[str, Any]:
         """Run a call in the first bubblewrap executable that works."""
-        failures = {}
+        failures, python = {}, get_own_interpreter()
         for bwrap in tiers.find_bubblewrap():
-            output, error_output = self._run_process(make_sandbox_command(bwrap, self.folder), call)
-            error_output = error_output.strip()[-500:]
+            command_line, env = make_sandbox_command(bwrap, self.folder), tiers.make_environment_variables(python)
+            # Use files instead of pipes: the limit on file sizes then also limits the output.
+            with tempfile.TemporaryFile() as output_file, tempfile.TemporaryFile() as error_file:
+                options: dict[str, Any] = {"stdout": output_file, "stderr": error_file, "timeout": self.seconds}
+                try:
+                    subprocess.run(command_line, check=False, input=call, env=env, start_new_session=True, **options)  # noqa: S603 - the command is ours; the call is data on its input
+                except subprocess.TimeoutExpired:
+                    raise ToolFailure(f"no answer within {self.seconds:g} s") from None
+                output, written = _read_beginning(output_file), _read_beginning(error_file)
+            error_output = written.decode("utf-8", "replace").strip()[-500:]
             if not output.startswith(_STARTED):
                 failures[bwrap] = error_output
                 continue
@@ -131,17 +139,6 @@ class LiveExecutor:
                 raise ToolFailure(f"the tool ended without an answer: {error_output}") from None
             return answer if isinstance(answer, dict) else {}
         raise SandboxUnavailable(explain_failures(failures))
-
-    def _run_process(self, command_line: list[str], call: bytes) -> tuple[bytes, str]:
-        # Use files instead of pipes: the limit on file sizes then also limits the output.
-        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error_output:
-            env = tiers.make_environment_variables(get_own_interpreter())
-            options: dict[str, Any] = {"stdout": output, "stderr": error_output, "timeout": self.seconds}
-            try:
-                subprocess.run(command_line, check=False, input=call, env=env, start_new_session=True, **options)  # noqa: S603 - the command is ours; the call is data on its input
-            except subprocess.TimeoutExpired:
-                raise ToolFailure(f"no answer within {self.seconds:g} s") from None
-            return _read_beginning(output), _read_beginning(error_output).decode("utf-8", "replace")
 
 
 def make_sandbox_command(bwrap: str, folder: Path) -> list[str]:
