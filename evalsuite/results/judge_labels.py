@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
+from statistics import fmean, pvariance
 from typing import Any
 
 from evalsuite import stats
@@ -117,8 +118,15 @@ def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
 
 
 def compute_kappa(tally: Tally) -> Estimate | None:
-    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined."""
-    return estimate_kappa(*_pair_verdicts(tally))
+    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined.
+
+    The interval is that of `stats.clustered_kappa`.
+    """
+    pairs, clusters = _pair_verdicts(tally)
+    if not pairs:
+        return None
+    people, judge = zip(*pairs, strict=True)
+    return Estimate.of(*astuple(stats.clustered_kappa(people, judge, clusters=clusters)))
 
 
 def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate | None:
@@ -182,8 +190,11 @@ def compute_rho(tally: Tally) -> Estimate | None:
 
 
 def compute_quadratic_kappa(tally: Tally) -> Estimate | None:
-    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined."""
-    return estimate_weighted_kappa(*_pair_labels_with_scores(tally))
+    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined.
+
+    The interval is computed by a jackknife over clusters.
+    """
+    return _estimate_by_jackknife(compute_weighted_kappa, *_pair_labels_with_scores(tally))
 
 
 def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
@@ -263,28 +274,6 @@ def explain_missing_metric(metric: str, tally: Tally) -> str:
     return UNEQUAL if metric in JUDGE_METRICS and not has_equal_weights(labels) else ""
 
 
-def estimate_kappa(verdicts: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Compute Cohen's kappa with the interval of `stats.clustered_kappa`; None if kappa is undefined.
-
-    Args:
-        clusters: the cluster of each pair; None if the pairs are independent.
-    """
-    if not verdicts:
-        return None
-    people, judge = zip(*verdicts, strict=True)
-    kappa = stats.clustered_kappa(people, judge, clusters=clusters)
-    return Estimate.of(kappa.value, kappa.low, kappa.high, kappa.n)
-
-
-def estimate_weighted_kappa(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:
-    """Compute the quadratic-weighted kappa with a jackknife interval; None if kappa is undefined.
-
-    The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference
-    divided by its expectation under chance, var(x) + var(y) + (mean(x) - mean(y))^2.
-    """
-    return _estimate_by_jackknife(_compute_weighted_kappa, pairs, list(clusters or range(len(pairs))))
-
-
 def _estimate_by_jackknife(
     statistic: Callable[[Sequence[LabelPair]], float], pairs: Sequence[LabelPair], clusters: Sequence[Hashable]
 ) -> Estimate | None:
@@ -298,9 +287,12 @@ def _estimate_by_jackknife(
     return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 
-def _compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
-    from statistics import fmean, pvariance
+def compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
+    """Compute the quadratic-weighted kappa; NaN if it is undefined.
 
+    The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference
+    divided by its expectation under chance, var(x) + var(y) + (mean(x) - mean(y))^2.
+    """
     people, judge = zip(*pairs, strict=True)
     chance = pvariance(people) + pvariance(judge) + (fmean(people) - fmean(judge)) ** 2
     return 1 - fmean((one - other) ** 2 for one, other in pairs) / chance if chance else math.nan

@@ -21,10 +21,9 @@ from evalsuite.results.judge_labels import (
     compute_rho,
     compute_sensitivity,
     compute_specificity,
+    compute_weighted_kappa,
     estimate_corrected_score,
-    estimate_kappa,
     estimate_rho,
-    estimate_weighted_kappa,
     find_majority_verdict,
 )
 from evalsuite.results.tally import Row, Tally
@@ -75,7 +74,7 @@ def test_without_labels_nothing_is_known_of_the_judge() -> None:
 
 
 def test_full_agreement_on_few_cases_does_not_show_a_perfect_judge() -> None:
-    few = estimate_kappa([(1.0, 1.0), (0.0, 0.0)] * 4)
+    few = compute_kappa(of([(1.0, 1.0), (0.0, 0.0)] * 4))
     assert few is not None
     assert few.low is not None
     assert few.value == 1.0
@@ -83,7 +82,7 @@ def test_full_agreement_on_few_cases_does_not_show_a_perfect_judge() -> None:
 
 
 def test_two_cases_have_no_interval_and_a_perfect_correlation_of_three_a_wide_one() -> None:
-    two, perfect = estimate_kappa([(1.0, 1.0), (0.0, 0.0)]), estimate_rho([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)])
+    two, perfect = compute_kappa(of([(1.0, 1.0), (0.0, 0.0)])), estimate_rho([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)])
     assert two is not None
     assert perfect is not None
     assert two.low is None
@@ -99,7 +98,7 @@ def test_the_interval_of_kappa_holds_with_few_labels(labels: int, right: float) 
     for _ in range(repetitions):
         people = (rng.random(labels) < 0.5).astype(float)
         judge = np.where(rng.random(labels) < right, people, 1 - people)
-        found = estimate_kappa(list(zip(people.tolist(), judge.tolist(), strict=True)))
+        found = compute_kappa(of(list(zip(judge.tolist(), people.tolist(), strict=True))))
         if found is not None and found.low is not None and found.high is not None:
             given += 1
             held += found.low <= truth <= found.high
@@ -223,10 +222,8 @@ def test_quadratic_weighted_kappa_is_that_of_its_table_of_weights() -> None:
     pairs = [(1.0, 2.0), (3.0, 3.0), (5.0, 4.0), (2.0, 2.0), (4.0, 1.0), (5.0, 5.0)]
     observed = sum((one - other) ** 2 for one, other in pairs) / len(pairs)
     chance = sum((one - other) ** 2 for one, _ in pairs for _, other in pairs) / len(pairs) ** 2
-    found = estimate_weighted_kappa(pairs)
-    assert found is not None
-    assert found.value == pytest.approx(1 - observed / chance)
-    assert estimate_weighted_kappa([(3.0, 3.0)] * 5) is None
+    assert compute_weighted_kappa(pairs) == pytest.approx(1 - observed / chance)
+    assert JUDGE_METRICS["weighted_kappa"](of([(3.0, 3.0)] * 5)) is None
 
 
 def test_a_gate_on_the_accuracy_of_scores_that_are_not_verdicts_is_refused_with_advice() -> None:
