@@ -105,17 +105,6 @@ def _get_error_bars(chart: Chart, values: Iterable[float | Estimate | None]) -> 
     return middle, reach
 
 
-def _make_axes(chart: Chart, figure: Any) -> Any:
-    axes = figure.add_subplot()
-    axes.set_xlabel(chart.x_title)
-    axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
-    if chart.limits:
-        axes.set_ylim(*(_convert_to_chart_unit(chart, limit) for limit in chart.limits))
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
-
-
 def _set_tick_labels(chart: Chart, axes: Any) -> None:
     rotation, side = (35, "right") if sum(map(len, chart.labels)) > 60 else (0, "center")
     axes.set_xticks(range(len(chart.labels)), chart.labels, rotation=rotation, ha=side)
@@ -136,30 +125,28 @@ def _compute_legend_entry_width(chart: Chart) -> float:
     return LEGEND_MARK + LEGEND_LETTER * max(len(series.name) for series in chart.series)
 
 
-def _draw_bars(chart: Chart, figure: Any) -> None:
-    axes = _make_axes(chart, figure)
-    # Limit the width of bars; otherwise a few bars would fill the whole chart.
-    width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels)))
-    if len(chart.labels) < 3:
+def _draw_bars_or_lines(chart: Chart, figure: Any) -> None:
+    axes = figure.add_subplot()
+    axes.set_xlabel(chart.x_title)
+    axes.set_ylabel(chart.y_title + (" (%)" if chart.unit == "percent" else ""))
+    if chart.limits:
+        axes.set_ylim(*(_convert_to_chart_unit(chart, limit) for limit in chart.limits))
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if chart.kind == "bars" and len(chart.labels) < 3:
         axes.set_xlim(-1, len(chart.labels))
+    # Limit the width of bars; otherwise a few bars would fill the whole chart. Shift the points of each line slightly
+    # sideways, so that the intervals do not cover each other.
+    width = min(0.8 / len(chart.series), 0.1 * max(3, len(chart.labels))) if chart.kind == "bars" else 0.04
     for index, series in enumerate(chart.series):
         middle, reach = _get_error_bars(chart, series.values)
         aside = width * (index - (len(chart.series) - 1) / 2)
         places = [place + aside for place in range(len(chart.labels))]
-        style = {"color": COLOURS[index % len(COLOURS)], "ecolor": "#444444", "capsize": 2}
-        axes.bar(places, middle, width * 0.92, label=series.name, yerr=reach, **style)
-    _set_tick_labels(chart, axes)
-    _add_legend(chart, figure)
-
-
-def _draw_lines(chart: Chart, figure: Any) -> None:
-    axes = _make_axes(chart, figure)
-    for index, series in enumerate(chart.series):
-        middle, reach = _get_error_bars(chart, series.values)
-        # Shift the points of each series slightly sideways, so that the intervals do not cover each other.
-        places = [place + 0.04 * (index - (len(chart.series) - 1) / 2) for place in range(len(chart.labels))]
-        colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
-        axes.errorbar(places, middle, reach, label=series.name, color=colour, marker=marker, capsize=3)
+        style = {"label": series.name, "color": COLOURS[index % len(COLOURS)], "yerr": reach}
+        if chart.kind == "bars":
+            axes.bar(places, middle, width * 0.92, ecolor="#444444", capsize=2, **style)
+        else:
+            axes.errorbar(places, middle, marker=MARKERS[index % len(MARKERS)], capsize=3, **style)
     _set_tick_labels(chart, axes)
     _add_legend(chart, figure)
 
@@ -213,8 +200,8 @@ def _is_dark(colour: Sequence[float]) -> bool:
 
 
 DRAWERS: Mapping[str, Callable[[Chart, Any], None]] = {
-    "bars": _draw_bars,
-    "lines": _draw_lines,
+    "bars": _draw_bars_or_lines,
+    "lines": _draw_bars_or_lines,
     "radar": _draw_radar,
     "heatmap": _draw_heatmap,
 }
