@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,20 +139,16 @@ class CommentHost:
 
     def post_comment(self, body: str) -> str:
         """Replace the earlier comment that contains the `MARKER`, or add a comment; describe what was done."""
-        ours = (each for each in self._list_comments() if MARKER in str(each.get("body")) and self.own(each))
-        earlier = next((int(each["id"]) for each in ours), None)
-        if earlier is None:
-            self._call_api("POST", self.comments, {"body": body})
-            return "posted a comment"
-        self._call_api(self.edit, f"{self.one}/{earlier}", {"body": body})
-        return f"replaced comment {earlier}"
-
-    def _list_comments(self) -> Iterator[dict[str, Any]]:
         for number in range(1, MOST_PAGES + 1):
             page = self._call_api("GET", f"{self.comments}?per_page={PER_PAGE}&page={number}")
-            yield from page
+            for comment in page:
+                if MARKER in str(comment.get("body")) and self.own(comment):
+                    self._call_api(self.edit, f"{self.one}/{int(comment['id'])}", {"body": body})
+                    return f"replaced comment {comment['id']}"
             if len(page) < PER_PAGE:
-                return
+                break
+        self._call_api("POST", self.comments, {"body": body})
+        return "posted a comment"
 
     def _call_api(self, method: str, url: str, content: Mapping[str, str] | None = None) -> Any:
         import httpx2

@@ -20,7 +20,7 @@ from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.journal.journal import Journal
 from evalsuite.output.page.view import is_in_progress, list_runs
 from evalsuite.output.reports.markdown import render_terminal_table
-from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Table, parse_columns
 from evalsuite.output.reports.write import format_heading, make_report, summarise_run, write_run_report
 from evalsuite.results.merge import merge_runs
 from evalsuite.results.run_folders import (
@@ -38,13 +38,8 @@ from evalsuite.results.runs import load_run
 if TYPE_CHECKING:
     from evalsuite.core.declarations import Declarations
 
-RUN_COLUMNS = (
-    Column("run"),
-    Column("started"),
-    Column("model"),
-    *(Column(outcome, "count") for outcome in ("passed", "failed", "error")),
-    Column("cost in $", "number", 4),
-    Column("verdict"),
+RUN_COLUMNS = parse_columns(
+    "run | started | model | passed: count | failed: count | error: count | cost in $: number 4 | verdict"
 )
 
 
