@@ -122,11 +122,10 @@ def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
     most = min(MOST_ATTEMPTS, max(fewest, default=0))
     if most < 2:
         return None
-    kinds = [("at", "@"), ("hat", "^")]
-    columns = [Column("run"), Column("pass@1", "percent")]
-    columns += [Column(f"pass{sign}{k}", "percent") for _, sign in kinds for k in range(2, most + 1)]
-    names = ["pass_at_1", *(f"pass_{kind}_{k}" for kind, _ in kinds for k in range(2, most + 1))]
-    metrics = [metric for name in names if (metric := find_built_in_metric(name))]
+    more = [(kind, sign, k) for kind, sign in (("at", "@"), ("hat", "^")) for k in range(2, most + 1)]
+    measured = [("at", "@", 1), *more]
+    columns = [Column("run"), *(Column(f"pass{sign}{k}", "percent") for _, sign, k in measured)]
+    metrics = [metric for kind, _, k in measured if (metric := find_built_in_metric(f"pass_{kind}_{k}"))]
     rows: list[list[Cell]] = [[view.label, *(metric(view.tally) for metric in metrics)] for view in views]
     note = (
         "The chance that one of k attempts at a sample passes its test (pass@k), and that all of them do (pass^k); a "

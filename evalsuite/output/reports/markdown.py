@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain, groupby, zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from evalsuite.core.errors import CONTROL, escape_for_terminal, shorten_to_ends
 from evalsuite.output.reports.section import (
@@ -60,10 +60,8 @@ def render_table(table: Table) -> str:
     if not table.rows:
         return ""
     table = drop_unmeasured_columns(table)
-    heads = [escape_markdown(column.title) for column in table.columns]
-    text = _render_table_in_format(table, _format_markdown_cell, heads, "pipe")
     title = f"### {escape_markdown(table.title)}" if table.title else ""
-    return "\n\n".join(part for part in (title, text, _render_prose(table.note)) if part)
+    return "\n\n".join(part for part in (title, _render_rows(table, "pipe"), _render_prose(table.note)) if part)
 
 
 def _render_prose(text: str) -> str:
@@ -76,26 +74,26 @@ def _render_prose(text: str) -> str:
 
 def render_terminal_table(table: Table) -> str:
     """Render a table for a terminal, without control characters; mark each row's best value with the word "best"."""
-    table = drop_unmeasured_columns(table)
-    return _render_table_in_format(table, _format_terminal_cell, [column.title for column in table.columns], "simple")
+    return _render_rows(drop_unmeasured_columns(table), "simple")
 
 
-def _render_table_in_format(
-    table: Table, show_cell: Callable[[Cell, Column, float | None], str], heads: Sequence[str], table_format: str
-) -> str:
+def _render_rows(table: Table, table_format: Literal["pipe", "simple"]) -> str:
     from tabulate import tabulate
+
+    def show_cell(cell: Cell, column: Column, best: float | None) -> str:
+        marked = is_best(cell, column, best)
+        if table_format == "pipe":
+            return f"**{format_cell(cell, column)}**" if marked else format_cell(cell, column)
+        text = re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", format_plain_cell(cell, column))
+        return f"{text} best" if marked else text
 
     rows = [
         [show_cell(cell, column, best) for cell, column in zip(row, table.columns, strict=True)]
         for row, best in zip(table.rows, table.best or [None] * len(table.rows), strict=True)
     ]
+    heads = [escape_markdown(column.title) if table_format == "pipe" else column.title for column in table.columns]
     sides = ["left" if column.style == "text" else "right" for column in table.columns]
     return tabulate(rows, heads, table_format, colalign=sides, disable_numparse=True)
-
-
-def _format_terminal_cell(cell: Cell, column: Column, best: float | None) -> str:
-    mark = " best" if is_best(cell, column, best) else ""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+", " ", format_plain_cell(cell, column)) + mark
 
 
 def render_passage(passage: Passage) -> str:
@@ -119,10 +117,6 @@ def format_cell(cell: Cell, column: Column) -> str:
     # Escape text and p-values: brackets could become a link, and the `<` before a small p-value could become a tag.
     text = format_plain_cell(cell, column)
     return escape_markdown(text) if isinstance(cell, str) or column.style == "pvalue" else text
-
-
-def _format_markdown_cell(cell: Cell, column: Column, best: float | None) -> str:
-    return f"**{format_cell(cell, column)}**" if is_best(cell, column, best) else format_cell(cell, column)
 
 
 def render_section_links(sections: Sequence[Section]) -> str:

@@ -45,7 +45,10 @@ def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
     tables: list[Table | None] = []
     for view in views:
         tally = view.tally
-        for prefix in list_judge_prefixes(tally):
+        # A judge without a prefix has the prefix "".
+        plain = {""} if any(has_ballots(row.facts) for row in tally) else set()
+        nested = {name for row in tally for name, fact in row.facts.items() if has_ballots(fact)}
+        for prefix in sorted(plain | nested):
             judge = ", ".join(filter(None, (view.judge or "the judge", prefix.rstrip("_"))))
             name = f"{judge} ({view.label})"
             if any(case.verdict is not None for case in read_judged_cases(tally, prefix)):
@@ -54,13 +57,6 @@ def make_judge_tables(views: Sequence[RunView]) -> list[Table]:
             tables.append(tabulate_agreement(f"Agreement within {name}", [(name, tally)], prefix))
     tables.append(tabulate_people_agreement(views))
     return [table for table in tables if table is not None]
-
-
-def list_judge_prefixes(tally: Tally) -> list[str]:
-    """List the prefixes of the judges that stored ballots, in order; a judge without a prefix has the prefix ""."""
-    plain = {""} if any(has_ballots(row.facts) for row in tally) else set()
-    nested = {name for row in tally for name, fact in row.facts.items() if has_ballots(fact)}
-    return sorted(plain | nested)
 
 
 SIGNATURES_NOTE = (
