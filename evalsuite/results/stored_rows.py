@@ -172,8 +172,6 @@ def _decode_row(encoded: Sequence[Any]) -> Row:
 
 
 class _StoredRows(Sequence[Row]):
-    """Some of the rows in a file."""
-
     def __init__(self, file: RowFile, numbers: array[int]) -> None:
         self._file, self._numbers = file, numbers
 

@@ -9,15 +9,15 @@ import base64
 import hashlib
 import html
 import json
-import math
 import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from evalsuite.core.json_codec import dumps
+from evalsuite.output.reports.section import convert_cell
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = (
@@ -48,11 +48,14 @@ def _build_html(
     chunks: Iterable[tuple[str, str]] = (),
 ) -> str:
     script = '"use strict";\n' + "\n".join(map(read_asset, scripts))
+    overview = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    # HTML tags in a model's text must not end the script element that holds the JSON.
+    overview = overview.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     parts = {
         "TITLE": html.escape(title),
         "POLICY": build_content_policy(script, style, frame_style),
         "STYLE": style,
-        "OVERVIEW": encode_safe_json(content),
+        "OVERVIEW": overview.encode("utf-8", "replace").decode("utf-8"),
         "CHUNKS": "\n".join(
             f'<script type="text/plain" id="{html.escape(name)}">{text}</script>' for name, text in chunks
         ),
@@ -83,13 +86,6 @@ def build_content_policy(script: str, *styles: str) -> str:
 
 def _hash_for_content_policy(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def encode_safe_json(value: Any) -> str:
-    """Encode a value as JSON for a script element, so that HTML tags in a model's text cannot end the element."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 FOLDER = "page"  # Folder next to the page in which the chunks of a large run are stored.
@@ -185,22 +181,18 @@ def _make_page_row(record: Mapping[str, Any]) -> PageRow:
         "epoch": record["epoch"],
         "outcome": OUTCOMES.index(record["outcome"]),
         "tags": record.get("tags") or {},
-        "scores": {name: _replace_nonfinite_by_none(value) for name, value in (record.get("scores") or {}).items()},
+        "scores": {name: convert_cell(value) for name, value in (record.get("scores") or {}).items()},
         "cause": record.get("cause"),
-        "seconds": _replace_nonfinite_by_none(record.get("seconds", 0.0)),
+        "seconds": convert_cell(record.get("seconds", 0.0)),
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
         "estimated": usage.get("estimated", 0),
-        "cost": _replace_nonfinite_by_none(usage["cost"]),
+        "cost": convert_cell(usage["cost"]),
         "asked": _shorten_text(record.get("input"), ASKED),
         "answered": _shorten_text(transcript.get("answer") or record.get("error"), ANSWERED),
         "expected": _shorten_text(record.get("target"), EXPECTED),
         "needed": (record.get("facts") or {}).get("at_least"),
         "at": None,
     }
-
-
-def _replace_nonfinite_by_none(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _shorten_text(text: Any, max_length: int) -> str:
@@ -220,10 +212,7 @@ PARTS = (
 
 
 class CaseTable:
-    """The page's rows, keyed by case id; if a case is added twice, the later row replaces the earlier.
-
-    This table is a context manager: use it in a `with` block.
-    """
+    """The page's rows, keyed by case id; if a case is added twice, the later row replaces the earlier."""
 
     def __init__(self) -> None:
         # An empty name makes SQLite use a temporary database, which keeps only a few megabytes in memory.
@@ -231,10 +220,7 @@ class CaseTable:
         self._database.execute('CREATE TABLE cases ("case" BLOB PRIMARY KEY, benchmark BLOB, row TEXT) WITHOUT ROWID')
         self._database.execute("BEGIN")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._database.close()
 
     def add_row(self, row: PageRow) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -57,7 +57,16 @@ def write_page(
         "subject": 0,
         "against": None if baseline is None else 1,
         "verdict": encode_verdict(verdict),
-        "benchmarks": make_benchmark_rows(run, benchmarks),
+        "benchmarks": [
+            {
+                "name": name,
+                "cases": len(bench.tally),
+                "source": bench.source,
+                "metric": bench.primary,
+                "found": benchmarks[name]["metrics"].get(bench.primary),
+            }
+            for name, bench in run.benchmarks.items()
+        ],
         "lower_is_better": list_minimised_metrics(runs),
         "estimates": [select_estimates(benchmarks)],
         "differences": compare_run_pairs(runs, [(1, 0)] if baseline else []),
@@ -105,7 +114,7 @@ def _write_page_file(
     with ExitStack() as stack:
         tables: list[CaseTable] = []
         for number, path in enumerate(records):
-            tables.append(stack.enter_context(CaseTable()))
+            tables.append(stack.enter_context(closing(CaseTable())))
             if path.is_file():
                 add_run_records(path, number, chunks, tables[-1], tables[0] if number >= whole_run_count else None)
         for number, table in enumerate(tables):
@@ -270,20 +279,6 @@ def compare_run_pairs(runs: Sequence[Run], pairs: Sequence[tuple[int, int]]) -> 
                     if pair.difference is not None
                 ]
     return rows
-
-
-def make_benchmark_rows(run: Run, benchmarks: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Make the rows of the page's table of benchmarks, one row per benchmark."""
-    return [
-        {
-            "name": name,
-            "cases": len(bench.tally),
-            "source": bench.source,
-            "metric": bench.primary,
-            "found": benchmarks[name]["metrics"].get(bench.primary),
-        }
-        for name, bench in run.benchmarks.items()
-    ]
 
 
 def make_comparison_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:

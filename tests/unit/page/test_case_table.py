@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import zlib
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings
@@ -39,7 +40,7 @@ ROWS = st.fixed_dictionaries(
 @settings(max_examples=100, deadline=None)
 def test_rows_written_in_pieces_are_the_latest_of_each_case_in_order(rows: list[dict[str, Any]]) -> None:
     latest = {row["case"]: row | {"at": row["at"] and list(row["at"])} for row in rows}
-    with CaseTable() as table:
+    with closing(CaseTable()) as table:
         for row in rows:
             table.add_row(row)
         for case, row in latest.items():
@@ -51,7 +52,7 @@ def test_rows_written_in_pieces_are_the_latest_of_each_case_in_order(rows: list[
 
 
 def test_halves_of_surrogate_pairs_cost_no_page() -> None:
-    with CaseTable() as table:
+    with closing(CaseTable()) as table:
         table.add_row(dict.fromkeys(PARTS, "\ud800"))
         assert json.loads(b"".join(table.encode_rows_in_pieces()))[1] == ["?"] * len(PARTS)
 
