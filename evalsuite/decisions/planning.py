@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from evalsuite import stats
 from evalsuite.core.types import Usage
 from evalsuite.decisions import comparison
-from evalsuite.decisions.comparison import ComparedMetric, Compute, ScorePair
+from evalsuite.decisions.comparison import ComparedMetric, ScorePair
 from evalsuite.decisions.measured import select_cases
+from evalsuite.results.tally import Tally
 
 if TYPE_CHECKING:
     from evalsuite.decisions.gates import Gate
     from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Row, Tally
+    from evalsuite.results.tally import Row
     from evalsuite.stats.power import DifferenceVariance
 
 
@@ -86,21 +87,15 @@ class DetectableLoss:
         return self.variance.count_epochs_needed(self.loss, self.questions) if self.noise_known else None
 
 
-def estimate_expenses(
-    planned: Iterable[PlannedBenchmark], baseline: Run | None, price: Callable[[Usage], float] | None = None
-) -> list[ExpectedCost]:
-    """Estimate the cost of each benchmark.
+def estimate_expense(
+    planned: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None = None
+) -> ExpectedCost:
+    """Estimate the cost of one benchmark.
 
     Args:
         price: function that computes the cost in US dollars of a usage, with the new model's prices; nan if they are
             unknown. None keeps the earlier costs.
     """
-    return [_estimate_benchmark_expense(part, baseline, price) for part in planned]
-
-
-def _estimate_benchmark_expense(
-    planned: PlannedBenchmark, baseline: Run | None, price: Callable[[Usage], float] | None
-) -> ExpectedCost:
     bench = baseline.benchmarks.get(planned.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
     if not rows or baseline is None:
@@ -174,17 +169,36 @@ def _compute_detectable_loss(
 def _compute_detectable_loss_of_derived_metric(
     subject: ComparedMetric, planned: PlannedBenchmark, baseline: Run, earlier: Run | None, target_loss: float
 ) -> DetectableLoss | None:
-    """Compute the smallest loss of a metric that is detectable on all cases; None if the metric declares no range."""
+    """Compute the smallest loss of a metric that is detectable on all cases.
+
+    The variance of one question is the difference's squared jackknife error times the number of questions. A derived
+    metric's squared error shrinks in proportion to this number. If two earlier runs exist, the variance comes from the
+    difference between them. If only the baseline exists, assume that two independent runs have the baseline's variance.
+    Assume that more epochs do not change the variance. The result is None if the metric declares no range, or is
+    undefined on all cases or without some group of clusters.
+    """
+    from evalsuite.stats.power import DifferenceVariance
+
     bench = baseline.benchmarks[subject.benchmark]
     limits = comparison.find_declaration(baseline, subject.benchmark, subject.metric).range
     tally = select_cases(bench.tally, subject.tag, subject.value)
     before = earlier.benchmarks.get(subject.benchmark) if earlier else None
-    expected = estimate_derived_variance(bench.derived[subject.metric], tally, before.tally if before else None)
-    if limits is None or expected is None:
+    common = comparison.pair_questions(before.tally if before else Tally(), tally)
+    source, alone = f"{len(common.shared)} questions of two earlier runs", len(common.shared) < 2
+    if alone:
+        common = comparison.pair_questions(tally, tally)
+        source = "the baseline's cases, as if two runs had nothing in common: too cautious"
+    replicates = common.compute_replicates(bench.derived[subject.metric])
+    values = [after if alone else after - before for before, after in replicates]
+    count = len(values)
+    if limits is None or count < 2 or any(math.isnan(value) for value in values):
         return None
+    centre = math.fsum(values) / count
+    error = math.fsum((value - centre) ** 2 for value in values) * (count - 1) / count
+    variance = DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0)
     loss = target_loss * (limits[1] - limits[0])
     questions = _estimate_question_count(planned, baseline, subject, tally)
-    return DetectableLoss(subject, questions, planned.epochs, planned.epochs, loss, *expected, noise_known=False)
+    return DetectableLoss(subject, questions, planned.epochs, planned.epochs, loss, variance, source, noise_known=False)
 
 
 def _estimate_question_count(planned: PlannedBenchmark, baseline: Run, subject: ComparedMetric, tally: Tally) -> int:
@@ -229,35 +243,3 @@ def _compute_design_effect(scored: Sequence[tuple[Row, Sequence[float]]]) -> flo
     means = [math.fsum(scores) / len(scores) for _, scores in scored]
     apart, together = stats.clustered_mean(means).error, stats.clustered_mean(means, sources).error
     return max(1.0, (together / apart) ** 2) if apart else 1.0
-
-
-def estimate_derived_variance(
-    compute: Compute, tally: Tally, earlier: Tally | None
-) -> tuple[DifferenceVariance, str] | None:
-    """Estimate a question's variance in the difference between two runs; also describe the data behind the estimate.
-
-    The variance of one question is the difference's squared jackknife error times the number of questions. A derived
-    metric's squared error shrinks in proportion to this number. If two earlier runs exist, the variance comes from the
-    difference between them. If only the baseline exists, assume that two independent runs have the baseline's variance.
-    Assume that more epochs do not change the variance.
-
-    Returns:
-        The variance and a description of its data; None if the metric is undefined on all cases or without some group
-        of clusters.
-    """
-    from evalsuite.stats.power import DifferenceVariance
-
-    pair = comparison.pair_questions(earlier, tally) if earlier is not None else None
-    if pair is not None and len(pair.shared) > 1:
-        common, alone = pair, False
-        source = f"{len(pair.shared)} questions of two earlier runs"
-    else:
-        common, alone = comparison.pair_questions(tally, tally), True
-        source = "the baseline's cases, as if two runs had nothing in common: too cautious"
-    values = [after if alone else after - before for before, after in common.compute_replicates(compute)]
-    count = len(values)
-    if count < 2 or any(math.isnan(value) for value in values):
-        return None
-    centre = math.fsum(values) / count
-    error = math.fsum((value - centre) ** 2 for value in values) * (count - 1) / count
-    return DifferenceVariance(error * len(common.shared) * (2 if alone else 1), 0.0), source

@@ -233,7 +233,11 @@ class Debate:
 
     async def _summarize_or_shuffle_speeches(self, speeches: list[Part], turn: int) -> list[Part]:
         if self.panel.strategy != "simultaneous_summarizer":
-            return shuffle_speeches(speeches, self.panel.seed, turn, self.subject.format_parts())
+            # Seed by the contents, so that the order is the same on every machine.
+            content = f"{self.panel.seed}\0{turn}\0{self.subject.format_parts()}".encode("utf-8", "surrogatepass")
+            mixed = list(speeches)
+            random.Random(sha256(content).digest()).shuffle(mixed)  # noqa: S311 - an order, no secret
+            return mixed
         model = self.model.peer(self.panel.summarizer) if self.panel.summarizer else self.model
         prompt = self.panel.get_prompt_writer().write_summary_prompt(self.subject, self.spoken)
         summary = await self._ask_model("summary", model, prompt, turn, strip_nonempty_text, read_cut_off=True)
@@ -261,11 +265,3 @@ class Debate:
 
     def _describe_answer_order(self) -> str:
         return "swapped" if self.swapped else "as given"
-
-
-def shuffle_speeches(speeches: Sequence[Part], seed: int, turn: int, subject: str) -> list[Part]:
-    """Shuffle the speeches; the seed comes from the arguments, so that the order is the same on every machine."""
-    digest = sha256(f"{seed}\0{turn}\0{subject}".encode("utf-8", "surrogatepass")).digest()
-    mixed = list(speeches)
-    random.Random(digest).shuffle(mixed)  # noqa: S311 - the order of speeches need not be unpredictable
-    return mixed

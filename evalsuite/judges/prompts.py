@@ -123,9 +123,7 @@ def make_field_sections(sample: Sample, transcript: Transcript, fields: Mapping[
     """Make the sections that show a rubric's fields.
 
     Args:
-        fields: the field to show in each section, keyed by section name. A field is `input`, `answer`, `reasoning`,
-            `target` (every reference), `conversation` (every message in order), `tools` (every call with its result),
-            `metadata.KEY`, `facts.KEY`, or a bare KEY of the metadata or the facts.
+        fields: the field to show in each section, keyed by section name; the function `rubric` lists the fields.
     """
     parts: list[Part] = []
     for name, source in fields.items():

@@ -215,7 +215,7 @@ def show_plan(terminal: pytest.TerminalReporter, process: CaseProcess) -> None:
 def _list_plan_lines(
     settings: Settings, model: str | None, config: pytest.Config, counts: list[PlannedBenchmark]
 ) -> list[str]:
-    from evalsuite.decisions.planning import compute_detectable_losses, estimate_expenses
+    from evalsuite.decisions.planning import compute_detectable_losses, estimate_expense
     from evalsuite.gateway.spend import find_price, read_prices
     from evalsuite.output.reports.plan_section import advise_on_loss, tabulate_detectable_losses, tabulate_expenses
 
@@ -226,7 +226,7 @@ def _list_plan_lines(
     if baseline is not None and price is None and model not in (None, baseline.info.get("model")):
         free = not needs_outside_code(model) and not open_backend(model).metered
         compute_cost = lambda usage: 0.0 if free or not usage.calls else math.nan  # noqa: E731
-    spent = estimate_expenses(counts, baseline, compute_cost)
+    spent = [estimate_expense(part, baseline, compute_cost) for part in counts]
     lines = [*render_terminal_table(tabulate_expenses(spent)).splitlines(), ""]
     if any(expense.usage and math.isnan(expense.usage.cost) for expense in spent):
         lines += ["dollars are unknown where a model has no price: --price MODEL=PROMPT/COMPLETION", ""]

@@ -15,7 +15,7 @@ from evalsuite.decisions.planning import (
     PlannedBenchmark,
     compute_detectable_losses,
     count_planned_cases,
-    estimate_expenses,
+    estimate_expense,
 )
 from evalsuite.gateway.spend import Price
 from evalsuite.output.reports.plan_section import advise_on_loss
@@ -90,8 +90,8 @@ def test_a_derived_metric_without_a_declared_range_is_not_planned(desk: Desk) ->
 def test_usage_and_minutes_grow_with_the_number_of_cases(desk: Desk) -> None:
     run = run_of(desk, "before", [[1, 0] * 5], seconds=60.0)
     run = desk.run([desk.record(f"{n}", {"m": 1.0}, seconds=2.0) for n in range(10)], "timed", seconds=60.0)
-    (expense,) = estimate_expenses(
-        [PlannedBenchmark("capitals", 30, 30, 1)],
+    expense = estimate_expense(
+        PlannedBenchmark("capitals", 30, 30, 1),
         run,
         lambda usage: (usage.prompt_tokens + 2 * usage.completion_tokens) / 1000,
     )
@@ -105,7 +105,7 @@ def test_a_plan_prices_cached_tokens_and_prompts_of_their_length(desk: Desk) -> 
     usage = Usage(2, 1000, 100, cached_tokens=800)
     run = desk.run([desk.record(f"{n}", {"m": 1.0}, usage=usage) for n in range(10)], "cached")
     price = Price(10, 20, 600, 1e6, 1e6, cached=1)
-    (expense,) = estimate_expenses([PlannedBenchmark("capitals", 30, 30, 1)], run, price.compute_usage_cost)
+    expense = estimate_expense(PlannedBenchmark("capitals", 30, 30, 1), run, price.compute_usage_cost)
     assert expense.usage is not None
     assert expense.usage.cached_tokens == 30 * 800
     assert expense.usage.cost == pytest.approx(30 * (200 * 10 + 800 * 1 + 100 * 20) / 1e6)
@@ -115,8 +115,8 @@ def test_a_plan_counts_the_judge_once_and_at_its_own_cost(desk: Desk) -> None:
     judge = Usage(3, 30, 15, 0.5)
     whole = Usage(1, 10, 5, 0.1) + judge
     run = desk.run([desk.record("fr", {"m": 1.0}, usage=whole, judge_usage=judge)], "judged")
-    asked = [PlannedBenchmark("capitals", 2, 2, 1)]
-    (kept,), (priced,) = estimate_expenses(asked, run), estimate_expenses(asked, run, lambda usage: 1.0 * usage.calls)
+    asked = PlannedBenchmark("capitals", 2, 2, 1)
+    kept, priced = estimate_expense(asked, run), estimate_expense(asked, run, lambda usage: 1.0 * usage.calls)
     assert kept.usage is not None
     assert priced.usage is not None
     assert kept.usage.calls == priced.usage.calls == 8
@@ -127,7 +127,7 @@ def test_a_plan_counts_the_judge_once_and_at_its_own_cost(desk: Desk) -> None:
 def test_calls_without_a_known_price_have_no_expected_cost(desk: Desk) -> None:
     judge = Usage(1, 30, 15, unpriced=1)
     costs = [
-        estimate_expenses([PlannedBenchmark("capitals", 2, 2, 1)], desk.run([record], "unpriced"), price)[0].usage
+        estimate_expense(PlannedBenchmark("capitals", 2, 2, 1), desk.run([record], "unpriced"), price).usage
         for record in (
             desk.record("fr", {"m": 1.0}, usage=Usage(1, 10, 5, unpriced=1)),
             desk.record("fr", {"m": 1.0}, usage=Usage(1, 10, 5, 0.1) + judge, judge_usage=judge),
@@ -138,7 +138,7 @@ def test_calls_without_a_known_price_have_no_expected_cost(desk: Desk) -> None:
 
 
 def test_nothing_is_expected_of_a_benchmark_that_the_baseline_lacks(desk: Desk) -> None:
-    (expense,) = estimate_expenses([PlannedBenchmark("rivers", 30, 30, 1)], run_of(desk, "before", [[1, 0]]))
+    expense = estimate_expense(PlannedBenchmark("rivers", 30, 30, 1), run_of(desk, "before", [[1, 0]]))
     assert expense.usage is None
 
 
