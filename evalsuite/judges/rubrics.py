@@ -206,12 +206,8 @@ def _make_prompt_template(
     return template
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedParts:
-    """What a judge sees of a case: the sections of the prompt, and pictures, recordings and files."""
-
-    parts: Sequence[Part]
-    media: tuple[Mapping[str, Any], ...]
+# What a judge sees of a case: the sections of the prompt, and pictures, recordings and files.
+Shown = tuple[Sequence[Part], tuple[Mapping[str, Any], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +240,7 @@ class Rubric:
         """Score a case; if the judge cannot tell, only the metric that counts such cases has a score."""
         criteria = self.criteria or read_sample_criteria(sample)
         check_passing_score(criteria, self.passes)
-        shown = JudgedParts(self.make_prompt_sections(sample, transcript), self.list_media(sample, transcript))
+        shown = (self.make_prompt_sections(sample, transcript), self.list_media(sample, transcript))
         models = [judge.peer(name) for name in self.models] or [judge]
         seats = [(model, at) for model in models for at in range(self.samples)]
         fields = self._choose_shown_fields(sample)
@@ -288,7 +284,7 @@ class Rubric:
         return instruction.partition("\nReply with one JSON object")[0]
 
     async def _combine_votes(
-        self, criteria: Criteria, shown: JudgedParts, model: Model, votes: list[Vote[Reading]]
+        self, criteria: Criteria, shown: Shown, model: Model, votes: list[Vote[Reading]]
     ) -> tuple[float, list[Vote[Reading]]]:
         """Combine votes to one value; if it fails, request more votes, up to the number `confirm_failures`.
 
@@ -326,11 +322,11 @@ class Rubric:
         return Score(value, nearest.reason, {self.name: facts}, log, self.write_signature(models))
 
     async def ask_for_vote(
-        self, criteria: Criteria, shown: JudgedParts, model: Model, at: int, *, confirms: bool = False
+        self, criteria: Criteria, shown: Shown, model: Model, at: int, *, confirms: bool = False
     ) -> Vote[Reading]:
         """Request a model's vote number `at`; judging the items of a long answer one by one takes several calls."""
-        name = f"{model.name} {at + 1}" if at else model.name
-        if isinstance(criteria, Each) and (split := criteria.split_items(shown.parts)):
+        name, (parts, media) = f"{model.name} {at + 1}" if at else model.name, shown
+        if isinstance(criteria, Each) and (split := criteria.split_items(parts)):
             vote = await self._judge_items_separately(criteria, shown, *split, model=model, at=at, confirms=confirms)
             return replace(vote, judge=name)
         temperature = CONFIRMING_TEMPERATURE if confirms or self.samples > 1 else 0.0
@@ -338,16 +334,16 @@ class Rubric:
         seed = {"seed": int(self.params.get("seed") or 0) + at} if at else {}
         options: dict[str, Any] = {"temperature": temperature, **self.params, **seed, "attempts": self.attempts}
         if isinstance(criteria, Template):
-            question = Message("user", criteria.write_prompt(shown.parts), parts=shown.media)
+            question = Message("user", criteria.write_prompt(parts), parts=media)
             return await get_vote(ask_until_parsed(model, [question], criteria.read_answer, **options), name, model)
-        sections = prompts.mark_sections(shown.parts)
-        prompt = prompts.make_prompt_messages(sections, self.write_instruction(criteria), shown.media)
+        sections = prompts.mark_sections(parts)
+        prompt = prompts.make_prompt_messages(sections, self.write_instruction(criteria), media)
         asked = OrCannotTell(criteria) if self.cannot_tell else criteria
         call = self.structured.ask_with_schema(model, prompt, asked.read_answer, asked.make_schema(), **options)
         return await get_vote(call, name, model)
 
     async def _judge_items_separately(
-        self, criteria: Each, shown: JudgedParts, others: list[Part], items: list[str], **seat: Any
+        self, criteria: Each, shown: Shown, others: list[Part], items: list[str], **seat: Any
     ) -> Vote[Reading]:
         """Judge each item in a separate call; if the items are not known, a first call lists them."""
         # Omit the rubric's steps and examples, because they may be about all items together.
@@ -358,7 +354,7 @@ class Rubric:
             votes.append(await lister.ask_for_vote(criteria.make_item_listing(), shown, **seat))
             items = list(votes[0].value.parts) if votes[0].value else []
         question = criteria.make_item_question()
-        inputs = [replace(shown, parts=[*others, (criteria.item, item)]) for item in items]
+        inputs = [([*others, (criteria.item, item)], shown[1]) for item in items]
         votes += (judged := await wait_for_all(plain.ask_for_vote(question, each, **seat) for each in inputs))
         unread = [vote.problem for vote in votes if vote.value is None]
         readings = [vote.value for vote in judged if vote.value]

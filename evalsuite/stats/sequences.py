@@ -58,10 +58,9 @@ class BinarySequence:
     """
 
     def __init__(self, confidence: float = 0.95) -> None:
-        level = math.log(1 - check_probability(confidence, "confidence"))
+        self._level = math.log(1 - check_probability(confidence, "confidence"))
         self.n, self.low, self.high = 0, 0.0, 1.0
-        self._ones = 0
-        self._below, self._above = _BinaryBound(level), _BinaryBound(level)
+        self._ones, self._below, self._above = 0, 0.0, 0.0
 
     @property
     def mean(self) -> float:
@@ -78,37 +77,30 @@ class BinarySequence:
             raise ValueError(f"a binary sequence takes 0 and 1; got {value}")
         self.n += 1
         self._ones += int(value)
-        low = self._below.update_bound(self._ones, self.n)
-        high = 1 - self._above.update_bound(self.n - self._ones, self.n)
+        self._below = _raise_bound(self._below, self._ones, self.n, self._level)
+        self._above = _raise_bound(self._above, self.n - self._ones, self.n, self._level)
+        low, high = self._below, 1 - self._above
         self.low, self.high = (low, high) if low <= high else (0.0, 1.0)
 
 
-class _BinaryBound:
-    """The lower bound of Robbins' interval for independent values."""
+def _raise_bound(bound: float, ones: int, n: int, level: float) -> float:
+    """Find the lower bound of Robbins' interval after n values, by Newton's method from the bound before.
 
-    def __init__(self, level: float) -> None:
-        self.level = level
-        self.bound = 0.0
-
-    def update_bound(self, ones: int, n: int) -> float:
-        """Find the bound after n values by Newton's method from below.
-
-        The logarithm of the inverse mixture is concave in the share p. Hence each step from an excluded share leads to
-        an excluded share, so the search may stop after any step.
-        """
-        if not ones:
-            return self.bound
-        log_ways = math.lgamma(n + 1) - math.lgamma(ones + 1) - math.lgamma(n - ones + 1)
-        constant = math.log(n + 1) + log_ways - self.level
-        share = max(self.bound, math.exp(-constant / ones))
-        while share * n < ones:
-            excess = constant + ones * math.log(share) + (n - ones) * math.log1p(-share)
-            step = -excess / (ones / share - (n - ones) / (1 - share))
-            if step <= PRECISION * share:
-                break
-            share += step
-        self.bound = share
-        return share
+    The logarithm of the inverse mixture is concave in the share p. Hence each step from an excluded share leads to an
+    excluded share, so the search may stop after any step.
+    """
+    if not ones:
+        return bound
+    log_ways = math.lgamma(n + 1) - math.lgamma(ones + 1) - math.lgamma(n - ones + 1)
+    constant = math.log(n + 1) + log_ways - level
+    share = max(bound, math.exp(-constant / ones))
+    while share * n < ones:
+        excess = constant + ones * math.log(share) + (n - ones) * math.log1p(-share)
+        step = -excess / (ones / share - (n - ones) / (1 - share))
+        if step <= PRECISION * share:
+            break
+        share += step
+    return share
 
 
 GRID = 1000  # Number of steps between hypothesised means, so bounds are rounded outwards to a thousandth of the range.
