@@ -7,21 +7,14 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import (
-    NEVER_EXCUSED,
-    EvalsuiteError,
-    SettingsError,
-    SpendLimitReached,
-    describe_error,
-    write_count,
-)
+from evalsuite.core.errors import NEVER_EXCUSED, EvalsuiteError, SettingsError, SpendLimitReached, write_count
 from evalsuite.core.json_codec import decode_record, decode_usage, encode_usage, find_declared_range
 from evalsuite.core.types import Record, Usage
 from evalsuite.decisions.early_stops import EarlyDecider, ResultSequencer
@@ -139,50 +132,20 @@ class EarlyStopper:
         return facts | ({"open": self._reason} if self._reason != DECIDED else {})
 
 
-class HookCaller:
-    """Calls the hooks that `plugin.hookspecs` describes; an exception in an implementation has no effect on the run.
-
-    Args:
-        config: pytest's configuration.
+class RunHooks(Protocol):
+    """Receives a run's records and verdict, and adds sections to its report; no exception leaves its methods.
 
     Attributes:
         errors: the first exception of each hook's implementations, by the hook's name.
     """
 
-    def __init__(self, config: Any) -> None:
-        self._config = config
-        self._wants_records = bool(config.hook.pytest_evalsuite_record.get_hookimpls())
-        self.errors: dict[str, str] = {}
+    errors: dict[str, str]
 
-    def receive_record(self, line: str) -> None:
-        if self._wants_records:
-            with self._record_hook_exceptions("pytest_evalsuite_record"):
-                self._config.hook.pytest_evalsuite_record(record=decode_record(line), config=self._config)
+    def receive_record(self, line: str) -> None: ...
 
-    def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
-        from evalsuite.output.reports.section import Section
+    def make_sections(self, run: Run, verdict: Verdict) -> list[Section]: ...
 
-        sections: list[Section] = []
-        with self._record_hook_exceptions("pytest_evalsuite_report"):
-            for given in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
-                for section in given:
-                    if not isinstance(section, Section):
-                        raise TypeError(f"it returned {section!r:.60} in place of a Section")
-                    sections.append(section)
-        return sections
-
-    def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
-        with self._record_hook_exceptions("pytest_evalsuite_verdict"):
-            self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
-
-    @contextmanager
-    def _record_hook_exceptions(self, hook: str) -> Iterator[None]:
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - anybody's code must not cost a release, even by its sys.exit
-            self.errors.setdefault(hook, f"the hook {hook} raised {describe_error(error)}")
+    def receive_verdict(self, verdict: Verdict, folder: Path) -> None: ...
 
 
 class ActiveRun:
@@ -191,7 +154,7 @@ class ActiveRun:
     Args:
         cases: the run's planned cases, which are iterated only once unless the run may end early.
         order: names of all items of the session, in the order in which their results count for an early end.
-        hooks: the caller of pytest's hooks; None outside of pytest.
+        hooks: the receiver of records and the verdict, which may add sections to the report; None if there is none.
 
     Attributes:
         folder: the run's folder.
@@ -218,7 +181,7 @@ class ActiveRun:
         selection: Mapping[str, Any],
         live: Mapping[str, Benchmark],
         stop: Callable[[str], None],
-        hooks: HookCaller | None = None,
+        hooks: RunHooks | None = None,
     ) -> None:
         settings = spec.settings
         self._spec, self._live, self._stop, self._hooks = spec, live, stop, hooks

@@ -7,9 +7,13 @@ the session; the run, its report and its exit status do not change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from evalsuite.core.errors import describe_error
+from evalsuite.core.json_codec import decode_record
 
 if TYPE_CHECKING:
     import pytest
@@ -50,3 +54,49 @@ def pytest_evalsuite_verdict(verdict: Verdict, folder: Path, config: pytest.Conf
         folder: the run's folder, with report.md, summary.json and records.jsonl.
         config: the session's configuration.
     """
+
+
+class HookCaller:
+    """Calls the hooks of this module; an exception in an implementation has no effect on the run.
+
+    Args:
+        config: pytest's configuration.
+
+    Attributes:
+        errors: the first exception of each hook's implementations, by the hook's name.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._wants_records = bool(config.hook.pytest_evalsuite_record.get_hookimpls())
+        self.errors: dict[str, str] = {}
+
+    def receive_record(self, line: str) -> None:
+        if self._wants_records:
+            with self._record_hook_exceptions("pytest_evalsuite_record"):
+                self._config.hook.pytest_evalsuite_record(record=decode_record(line), config=self._config)
+
+    def make_sections(self, run: Run, verdict: Verdict) -> list[Section]:
+        from evalsuite.output.reports.section import Section
+
+        sections: list[Section] = []
+        with self._record_hook_exceptions("pytest_evalsuite_report"):
+            for given in self._config.hook.pytest_evalsuite_report(run=run, verdict=verdict, config=self._config):
+                for section in given:
+                    if not isinstance(section, Section):
+                        raise TypeError(f"it returned {section!r:.60} in place of a Section")
+                    sections.append(section)
+        return sections
+
+    def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
+        with self._record_hook_exceptions("pytest_evalsuite_verdict"):
+            self._config.hook.pytest_evalsuite_verdict(verdict=verdict, folder=folder, config=self._config)
+
+    @contextmanager
+    def _record_hook_exceptions(self, hook: str) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - anybody's code must not cost a release, even by its sys.exit
+            self.errors.setdefault(hook, f"the hook {hook} raised {describe_error(error)}")

@@ -99,7 +99,8 @@ class ReportListener:
             pytest.exit(f"evalsuite: {error}", INCOMPLETE)
 
     def _open_new_run(self) -> ActiveRun:
-        from evalsuite.engine.open_run import ActiveRun, HookCaller
+        from evalsuite.engine.open_run import ActiveRun
+        from evalsuite.plugin.hookspecs import HookCaller
 
         plan, part, reports = self._worker_plan, self.spec.part, self.spec.reports_folder
         if plan is None:
