@@ -144,12 +144,21 @@ def _format_stats(args: Namespace, selection: Selection, source: QuestionSource)
     totals = [sum(count[place] for count in counts.values()) for place in range(len(BUCKETS))]
     summary = [f"{number:,}" for number in (len(used), *totals, sum(totals))]
     rows = [[f"`{template.id}`", *(f"{number:,}" for number in count)] for template, count in counts.items()]
+    heads = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
+    sizes = []
+    for name, partition in source.partitions.items():
+        by_bucket = partition.compute_bucket_totals()
+        wholes = [sum(column) for column in zip(*by_bucket.values(), strict=True)]
+        for bucket, numbers in by_bucket.items():
+            shares = [f"{part / whole:.2%}" if whole else "-" for part, whole in zip(numbers, wholes, strict=True)]
+            least = f"{partition.find_lowest_popularity(bucket):,}" if numbers[0] else "-"
+            sizes.append([name, bucket, f"{numbers[0]:,}", *shares, least])
     parts = [
         f"# Head-to-Tail from {args.source}",
         f"Seed {args.seed}; at most {selection.cap:,} questions of a template in a bucket.",
         "## Entities by popularity",
         "The paper's Table 1. Each bucket has about a third of all popularity; equal popularity stays together.",
-        _format_markdown_table(_ENTITIES, _make_bucket_rows(source.partitions)),
+        _format_markdown_table(heads, sizes),
         "## Questions",
         "The paper's Table 2.",
         _format_markdown_table(("Templates", "Head", "Torso", "Tail", "Questions"), [summary]),
@@ -161,25 +170,6 @@ def _format_stats(args: Namespace, selection: Selection, source: QuestionSource)
         else "None.",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-_ENTITIES = ("Entities", "Bucket", "Number", "Share of entities", "Share of popularity", "Least popularity")
-
-
-def _make_bucket_rows(partitions: Mapping[str, PopularityPartition]) -> list[list[str]]:
-    rows = []
-    for name, partition in partitions.items():
-        totals = partition.compute_bucket_totals()
-        all_entities = sum(entities for entities, _ in totals.values())
-        for bucket, (entities, popularity) in totals.items():
-            least = f"{partition.find_lowest_popularity(bucket):,}" if entities else "-"
-            percents = _format_percent(entities, all_entities), _format_percent(popularity, partition.total)
-            rows.append([name, bucket, f"{entities:,}", *percents, least])
-    return rows
-
-
-def _format_percent(part: int, whole: int) -> str:
-    return f"{part / whole:.2%}" if whole else "-"
 
 
 def _format_markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

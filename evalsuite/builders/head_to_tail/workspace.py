@@ -292,8 +292,7 @@ def stream_tsv(
 ) -> Iterator[str]:
     r"""Read tab-separated values without quoting, where `\N` and empty cells are null; yield SQL for one FROM clause.
 
-    Args:
-        header: the names of the first columns of a file without a header; the file may have more columns.
+    `header` has the names of the first columns of a file without a header; the file may have more columns.
     """
     start = next(split_lines(decompress_file(path, int)), None)
     if not start:
