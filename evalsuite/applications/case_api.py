@@ -1,10 +1,11 @@
 """The APIs of OpenAI, Anthropic and Gemini for one case: the case's model answers every request of an application."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from evalsuite.applications import chat_api, gemini_api, messages_api, responses_api
+from evalsuite.applications.call_log import CallLog
 from evalsuite.applications.chat_api import BadRequest, HttpAnswer, make_json_answer
 from evalsuite.applications.spans import SpanCollector
 from evalsuite.core.errors import EvalsuiteError
@@ -17,6 +18,11 @@ PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models
 class ServedModel(Model, Protocol):
     """A model that `CaseApi` serves, such as `CaseModel`."""
 
+    log: CallLog
+
+    def find_model(self, name: str) -> "ServedModel":
+        """Return the model for the model name in a request."""
+
     async def request_embeddings(
         self, texts: Sequence[str], *, name: str | None = None, **params: Any
     ) -> Completion: ...
@@ -27,20 +33,9 @@ class CaseApi:
 
     spans: SpanCollector | None = None  # Receives the application's spans.
 
-    def __init__(
-        self,
-        model: ServedModel,
-        *,
-        answers: int = 0,
-        find: Callable[[str], ServedModel] | None = None,
-        left_out: set[str] | None = None,
-        stores: bool = True,
-    ) -> None:
+    def __init__(self, model: ServedModel, *, answers: int = 0, stores: bool = True) -> None:
         self._model = model
         self._stores = stores  # Whether responses are stored, so that later requests may refer to them by id.
-        # Names of request fields that were not sent to the model.
-        self._left_out = set() if left_out is None else left_out
-        self._find = find or (lambda _: model)  # Finds the model for the model name in a request.
         self._numbers = itertools.count(answers + 1)
         # Earlier conversations, without instructions, by response id; `previous_response_id` continues one of them.
         self._conversations: dict[str, tuple[Message, ...]] = {}
@@ -79,8 +74,8 @@ class CaseApi:
     async def _call_model(self, request: chat_api.ChatRequest, requested_name: object) -> tuple[Completion, str]:
         """Return the completion and the model's name; record which of the request's fields were left out."""
         name = str(requested_name or self._model.name)
-        self._left_out.update(request.left_out)
-        return await self._find(name).chat(request.messages, tools=request.tools, **request.params), name
+        self._model.log.left_out.update(request.left_out)
+        return await self._model.find_model(name).chat(request.messages, tools=request.tools, **request.params), name
 
     async def _answer_chat_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         completion, name = await self._call_model(chat_api.parse_chat_request(body), body.get("model"))
@@ -109,7 +104,7 @@ class CaseApi:
         return make_json_answer(list(chunks))  # Without `alt=sse`, Gemini's API streams one JSON list.
 
     async def _answer_responses_request(self, body: Mapping[str, Any]) -> HttpAnswer:
-        overrides = self._find(str(body.get("model") or self._model.name)).overrides
+        overrides = self._model.find_model(str(body.get("model") or self._model.name)).overrides
         previous = body.get("previous_response_id")
         if not self._stores and (previous is not None or body.get("store")):
             raise BadRequest(
@@ -135,7 +130,7 @@ class CaseApi:
 
     async def _answer_embeddings_request(self, body: Mapping[str, Any]) -> HttpAnswer:
         texts, params = chat_api.parse_embedding_request(body)
-        model = self._find(body["model"])
+        model = self._model.find_model(body["model"])
         name = body["model"] if model is self._model else None
         completion = await model.request_embeddings(texts, name=name, **params)
         return make_json_answer(chat_api.make_embeddings_answer(body, completion))

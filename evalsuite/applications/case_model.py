@@ -158,7 +158,7 @@ class CaseModel(ModelHandle):
         """The OpenAI API whose requests this model answers; created on first access, from any thread."""
         with _making:
             if self._api is None:
-                self._api = CaseApi(self, find=self.find_model, left_out=self.log.left_out)
+                self._api = CaseApi(self)
             return self._api
 
     def openai(self) -> AsyncOpenAI:

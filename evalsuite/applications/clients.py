@@ -21,6 +21,7 @@ BASE_URL = "http://evalsuite.invalid/v1"
 KEY = "the-gateway-holds-the-key"
 
 
+# Despite its name, httpx2's MockTransport serves requests by any function, without a socket.
 async def _answer_request(api: CaseApi, request: httpx2.Request) -> httpx2.Response:
     """Answer a client's request, whose body is read, within its time limit, which `with_options(timeout=...)` sets.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.applications.call_log import CallLog
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
 from evalsuite.applications.gemini_api import convert_request, make_content_chunks, make_content_response
@@ -160,6 +161,11 @@ def test_a_streamed_answer_ends_with_reason_and_usage() -> None:
 
 class Echo:
     """Answers with an empty text."""
+
+    log = CallLog()
+
+    def find_model(self, _: str) -> Echo:
+        return self
 
     async def chat(self, prompt: Sequence[Message], **_: Any) -> Completion:
         return Completion("")

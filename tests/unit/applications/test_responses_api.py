@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalsuite.applications.call_log import CallLog
 from evalsuite.applications.case_api import CaseApi
 from evalsuite.applications.chat_api import BadRequest
 from evalsuite.applications.responses_api import (
@@ -242,6 +243,10 @@ class Echo:
 
     name = "m"
     overrides: Mapping[str, Any] = {}
+    log = CallLog()
+
+    def find_model(self, _: str) -> Echo:
+        return self
 
     async def chat(self, prompt: Sequence[Message], **_: Any) -> Completion:
         return Completion(str(len(prompt)))
