@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _Table = Sequence[Sequence[str]]
+Order = tuple[bool, bool]  # Whether the order of rows matters, and whether the order of columns matters.
 Pairs = list[tuple[int, int]]  # Pairs of aligned lines: an index in the first table and one in the second, sorted.
 LIKENESS = 0.5  # The weight of similar characters; equal cells have the weight 1.
 PROFILE_SIZE = 64  # Length of the vectors in `_make_line_profiles`; a power of two.
@@ -37,20 +38,16 @@ def are_fully_alignable(first: _Table, second: _Table) -> bool:
     return all(max(shape) <= MOST_LINES and math.prod(shape) <= MOST_CELLS for shape in shapes)
 
 
-def align_tables(
-    first: _Table, second: _Table, *, row_order: bool = True, column_order: bool = True
-) -> tuple[Pairs, Pairs]:
+def align_tables(first: _Table, second: _Table, order: Order) -> tuple[Pairs, Pairs]:
     """Return the pairs of aligned rows, and the pairs of aligned columns.
 
     Each table must have a cell, and its rows must have equal lengths.
     """
     if are_fully_alignable(first, second):
-        return _align_all_lines(first, second, row_order=row_order, column_order=column_order)
+        return _align_all_lines(first, second, order)
     if max(len(first), len(second)) >= max(len(first[0]), len(second[0])):
-        return _align_by_anchors(first, second, row_order=row_order, column_order=column_order)
-    columns, rows = _align_by_anchors(
-        _transpose(first), _transpose(second), row_order=column_order, column_order=row_order
-    )
+        return _align_by_anchors(first, second, order)
+    columns, rows = _align_by_anchors(_transpose(first), _transpose(second), (order[1], order[0]))
     return rows, columns
 
 
@@ -58,8 +55,9 @@ def _transpose(table: _Table) -> _Table:
     return list(zip(*table, strict=True))
 
 
-def _align_all_lines(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+def _align_all_lines(first: _Table, second: _Table, order: Order) -> tuple[Pairs, Pairs]:
     """Align all rows and columns at once, whatever the size of the tables."""
+    row_order, column_order = order
     one, two = _encode_values(first, second)
     short = [[[value[:MOST_CHARACTERS] for value in row] for row in side] for side in (first, second)]
     likely_rows, likely_columns = _score_line_pairs(*short), _score_line_pairs(*map(_transpose, short))
@@ -163,16 +161,17 @@ def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
     return pairs[::-1]
 
 
-def _align_by_anchors(first: _Table, second: _Table, *, row_order: bool, column_order: bool) -> tuple[Pairs, Pairs]:
+def _align_by_anchors(first: _Table, second: _Table, order: Order) -> tuple[Pairs, Pairs]:
     """Align coarsely: pairs of equal, unique rows are anchors; rows between two anchors are aligned in blocks."""
     width = max(len(first[0]), len(second[0]))
+    row_order, _ = order
     size = max(1, min(MOST_LINES, MOST_CELLS // width)) if row_order else MOST_ASSIGNED
 
     def align_block(first_rows: _Table, second_rows: _Table) -> tuple[Pairs, Pairs]:
         if width > MOST_LINES:  # Pair lines by their positions.
             heights, widths = (len(first_rows), len(second_rows)), (len(first[0]), len(second[0]))
             return [(place, place) for place in range(min(heights))], [(place, place) for place in range(min(widths))]
-        return _align_all_lines(first_rows, second_rows, row_order=row_order, column_order=column_order)
+        return _align_all_lines(first_rows, second_rows, order)
 
     rows = _find_anchors(first, second, ordered=row_order)
     heights = (len(first), len(second))

@@ -1,14 +1,14 @@
 """Compare the content of predicted and wanted tables: align cells in two dimensions, compare their values."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import add
 from typing import Self
 
-from evalsuite.metrics.tables.alignment import Pairs, align_tables, are_fully_alignable
+from evalsuite.metrics.tables.alignment import Order, Pairs, align_tables, are_fully_alignable
 from evalsuite.metrics.tables.cells import INCOMPLETE, measure_cell_similarity, normalise_cell
 from evalsuite.metrics.tables.grid import CellGrid, Span
 
@@ -128,7 +128,7 @@ class ContentComparison:
 
 
 def compare_content(
-    predicted: Sequence[CellGrid], wanted: Sequence[CellGrid], *, row_order: bool = True, column_order: bool = True
+    predicted: Sequence[CellGrid], wanted: Sequence[CellGrid], order: Order = (True, True)
 ) -> ContentComparison:
     """Compare predicted tables with wanted tables.
 
@@ -136,7 +136,6 @@ def compare_content(
     compared. If the answer splits a wanted table into several tables, these are joined if joining increases the
     similarity.
     """
-    order = {"row_order": row_order, "column_order": column_order}
     sides = (predicted, wanted)
     left, right = ([ValueGrid(table.rows, table.spans, table.head_rows) for table in side] for side in sides)
     names, wanted_names = ([table.name for table in side] for side in sides)
@@ -192,13 +191,13 @@ def _choose_tables(
 
 
 def _align_and_compare_tables(
-    left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, order: Mapping[str, bool]
+    left: ValueGrid, right: ValueGrid, predicted: int | None, wanted: int, order: Order
 ) -> TablePair:
     """Align a predicted table with a wanted table, and measure their overlap; `predicted` and `wanted` are indexes."""
     if not left.width or not right.width:
         overlap = TableOverlap(predicted=left.counts.total(), wanted=right.counts.total())
         return TablePair(predicted, wanted, left, right, [], [], overlap)
-    rows, columns = align_tables(left.rows, right.rows, **order)
+    rows, columns = align_tables(left.rows, right.rows, order)
     rows = _pair_unaligned_lines(rows, len(left.rows), len(right.rows))
     columns = _pair_unaligned_lines(columns, left.width, right.width)
     return TablePair(predicted, wanted, left, right, rows, columns, _measure_overlap(left, right, rows, columns))
@@ -232,7 +231,7 @@ def _realign_in_any_order(pair: TablePair) -> TablePair:
         return pair  # Another order cannot help, because every shared value is already at its wanted position.
     best = pair
     for side in (left, left.transpose()) if left.is_transposed(right) else (left,):
-        rows, columns = align_tables(side.rows, right.rows, row_order=False, column_order=False)
+        rows, columns = align_tables(side.rows, right.rows, (False, False))
         found = _measure_overlap(side, right, rows, columns)
         if found.f1 > best.overlap.f1:
             best = replace(pair, left=side, rows=rows, columns=columns, overlap=found, displaced=True)

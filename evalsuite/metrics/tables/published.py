@@ -26,7 +26,7 @@ Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted
 
 def _list_table_pairs(prediction: Any, reference: Any, markup: str | None) -> list[tuple[CellGrid | None, CellGrid]]:
     """List pairs of a predicted and a wanted table, one per wanted table; None stands for a missing predicted table."""
-    match = match_tables(prediction, reference, format=markup)
+    match = match_tables(prediction, reference, markup)
     predicted, wanted = match.predicted.tables, match.wanted.tables
     return [
         (None if pair.predicted is None else predicted[pair.predicted], wanted[pair.wanted])
@@ -111,7 +111,7 @@ def teds_structure(prediction: Any, reference: Any, *, format: str | None = None
 
 
 def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_content: bool) -> float:
-    match = match_tables(prediction, reference, format=markup)
+    match = match_tables(prediction, reference, markup)
     sides = (match.predicted, match.wanted)
     if all(side.markup == "html" for side in sides) and (trees := [_read_html_trees(side.text) for side in sides])[1]:
         predicted, wanted = trees

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from evalsuite.core.errors import ScoringError, shorten_line
-from evalsuite.metrics.tables.alignment import MOST_ASSIGNED
+from evalsuite.metrics.tables.alignment import MOST_ASSIGNED, Order
 from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, CellVerdict, compare_cells, strip_cell_markup
 from evalsuite.metrics.tables.content import ContentComparison, TablePair, compare_content
 from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, list_form_facts
@@ -168,7 +168,7 @@ def table_score(
         ValueError: the format is unknown.
         TypeError: the prediction or the reference is neither a text nor a table.
     """
-    match = match_tables(prediction, reference, format=format, row_order=row_order, column_order=column_order)
+    match = match_tables(prediction, reference, format, (row_order, column_order))
     overlap, facts = match.content.overlap, match.facts
     by_name: dict[str, list[bool]] = {}
     for fact in facts:
@@ -222,17 +222,10 @@ def table_scores(
     return scores
 
 
-def match_tables(
-    prediction: Any,
-    reference: Any,
-    *,
-    format: str | None = None,  # noqa: A002
-    row_order: bool = True,
-    column_order: bool = True,
-) -> TableMatch:
+def match_tables(prediction: Any, reference: Any, format: str | None, order: Order = (True, True)) -> TableMatch:  # noqa: A002
     """Read the prediction in each possible markup, align it with the reference, and return the best-scoring reading.
 
-    The arguments are those of `table_score`.
+    The arguments are those of `table_score`; `order` is its `row_order` and `column_order`.
     """
     if format is None:
         texts = (side for side in (reference, prediction) if isinstance(side, str))
@@ -264,7 +257,7 @@ def match_tables(
             readings.append(read_reference_tables(strip_answer(prediction, markup), markup))
     matches = list[TableMatch]()
     for reading in readings or [MarkupReading(markup, strip_answer(prediction, markup), ())]:
-        content = compare_content(reading.tables, wanted.tables, row_order=row_order, column_order=column_order)
+        content = compare_content(reading.tables, wanted.tables, order)
         found = (content, content.compare_regardless_of_order())
         matches += (TableMatch(reading, wanted, comparison, markup) for comparison in found if comparison)
     return max(matches, key=attrgetter("value"))
