@@ -56,7 +56,12 @@ def numeric_match(prediction: object, target: object) -> float:
     units = {predicted.unit, wanted.unit}
     if len(units) > 1 and ("" not in units or predicted.unit == "%"):
         return 0.0
-    return float(_are_numbers_equal(predicted.value, wanted.value))
+    one, other = predicted.value, wanted.value
+    with localcontext(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
+        context.clear_traps()
+        whole = one == one.to_integral_value() and other == other.to_integral_value()
+        is_close = not whole and abs(one - other) <= max(abs(one), abs(other)) * ROUNDING
+    return float(one == other or is_close)
 
 
 def parse_number(written: object) -> Number | None:
@@ -89,12 +94,3 @@ def _read_matched_number(match: re.Match[str]) -> Number | None:
     except InvalidOperation:  # The text is a number, but its exponent has too many digits.
         return None
     return Number(value, unit)
-
-
-def _are_numbers_equal(one: Decimal, other: Decimal) -> bool:
-    if one == other:
-        return True
-    with localcontext(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
-        context.clear_traps()
-        whole = one == one.to_integral_value() and other == other.to_integral_value()
-        return not whole and abs(one - other) <= max(abs(one), abs(other)) * ROUNDING

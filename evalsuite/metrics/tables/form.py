@@ -103,20 +103,16 @@ def _list_table_facts(
     if bold := Counter(map(normalise_cell, wanted.bold)):
         text = f"These cells are bold: {', '.join(wanted.bold)[:200]}"
         yield FormFact("bold", text, Counter(map(normalise_cell, table.bold)) == bold)
-    if markup == "latex":
-        yield from _list_latex_facts(table, wanted)
-    elif markup == "html" and wanted.rules:
+    if markup == "html" and wanted.rules:
         yield FormFact("rules", "The table has a border", table.rules > 0)
-
-
-def _list_latex_facts(table: CellGrid, wanted: CellGrid) -> Iterator[FormFact]:
-    if wanted.alignment:
+    if wanted.alignment and markup == "latex":
         text = f"The columns are aligned {' '.join(wanted.alignment)}"
         yield FormFact("alignment", text, table.alignment == wanted.alignment)
-    text = "Horizontal rules part the rows" if wanted.rules else "The table has no horizontal rules"
-    yield FormFact("rules", text, (table.rules > 0) == (wanted.rules > 0))
-    text = "Vertical rules part the columns" if wanted.borders else "The table has no vertical rules"
-    yield FormFact("borders", text, (table.borders > 0) == (wanted.borders > 0))
+    if markup == "latex":
+        text = "Horizontal rules part the rows" if wanted.rules else "The table has no horizontal rules"
+        yield FormFact("rules", text, (table.rules > 0) == (wanted.rules > 0))
+        text = "Vertical rules part the columns" if wanted.borders else "The table has no vertical rules"
+        yield FormFact("borders", text, (table.borders > 0) == (wanted.borders > 0))
 
 
 def _count_spanned_positions(table: CellGrid) -> Counter[str]:

@@ -178,19 +178,16 @@ class LatexSource:
                 begin = waiting.pop()
                 self.partner[begin], self.partner[place] = place, begin
             elif token.kind == "end" and opening_counts[token.value]:
-                self._close_environment(waiting, opening_counts, place)
+                # Also end the inner environments that have no end of their own.
+                while place not in self.partner:
+                    begin = waiting.pop()
+                    opening = self.tokens[begin]
+                    opening_counts[opening.value] -= 1
+                    if opening.kind == "begin":
+                        self.partner[begin] = place
+                        if opening.value == token.value:
+                            self.partner[place] = begin
         self.partner.update((begin, len(self.tokens)) for begin in waiting if self.tokens[begin].kind == "begin")
-
-    def _close_environment(self, openings: list[int], opening_counts: Counter[str], end: int) -> None:
-        """End an environment and the inner environments that have no end of their own."""
-        while end not in self.partner:
-            begin = openings.pop()
-            opening = self.tokens[begin]
-            opening_counts[opening.value] -= 1
-            if opening.kind == "begin":
-                self.partner[begin] = end
-                if opening.value == self.tokens[end].value:
-                    self.partner[end] = begin
 
     def is_begin_in_prose(self, place: int) -> bool:
         """Tell whether a `begin` is only a word of the prose: it has neither an argument nor an end."""
