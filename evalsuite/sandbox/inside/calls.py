@@ -82,8 +82,14 @@ _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT, _AT_SECOND_ARGUMENT = 0, 4, 16
 def make_call_filter(machine: str, *, own_pid: int | None = None, landlock_blocks_signals: bool = True) -> bytes:
     """Make the seccomp filter for a machine type, as classic BPF instructions."""
     machine_column = list(AUDIT_ARCH).index(machine)
-    numbers = sorted(number for pair in DENIED.values() if (number := pair[machine_column]) is not None)
-    refuse, missing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
+    refuse, missing, nothing = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS, _REFUSE
+    answers = [(DENIED, refuse)]
+    own_only: list[tuple[int, tuple[int, ...]]] = []  # Numbers of calls, and the processes that each may target.
+    if own_pid is not None:
+        answers += [(UNCONFINED, refuse), (IDLE, nothing)]
+        own_only += [(pair[machine_column], (0, own_pid)) for pair in OWN_ONLY.values()]
+        if not landlock_blocks_signals:
+            own_only += [(pair[machine_column], (own_pid,)) for pair in SIGNALS.values()]
     # Each instruction of the filter: operation, steps to skip if true, steps to skip if false, operand.
     steps = [
         (_LOAD, 0, 0, _AT_ARCHITECTURE),
@@ -96,8 +102,18 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, landlock_block
         (_EQUALS, 0, 1, CLONE3),
         (_RETURN, 0, 0, missing),
     ]
-    for number in numbers:
-        steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, refuse)]
+    for calls, answer in answers:
+        for pair in calls.values():
+            if (number := pair[machine_column]) is not None:
+                steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, answer)]
+    for call, allowed in own_only:
+        steps += [
+            (_EQUALS, 0, 2 + len(allowed) + 1, call),
+            (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
+            *((_EQUALS, len(allowed) - place, 0, pid) for place, pid in enumerate(allowed)),
+            (_RETURN, 0, 0, refuse),
+            (_RETURN, 0, 0, _ALLOW),
+        ]
     # Refuse socket pairs of datagrams, because such a socket can send data and descriptors to any path.
     steps += [
         (_EQUALS, 0, 6, SOCKETPAIR[machine]),
@@ -107,10 +123,6 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, landlock_block
         (_EQUALS, 1, 0, SEQPACKET),
         (_RETURN, 0, 0, refuse),
         (_RETURN, 0, 0, _ALLOW),
-    ]
-    if own_pid is not None:
-        steps += _list_landlock_instructions(machine_column, own_pid, landlock_blocks_signals=landlock_blocks_signals)
-    steps += [
         (_EQUALS, 0, 4, CLONE[machine]),
         (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
         (_ANY_BIT, 0, 1, NAMESPACE_FLAGS),
@@ -124,26 +136,3 @@ def make_call_filter(machine: str, *, own_pid: int | None = None, landlock_block
         (_RETURN, 0, 0, _ALLOW),
     ]
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
-
-
-def _list_landlock_instructions(
-    machine_column: int, own_pid: int, *, landlock_blocks_signals: bool
-) -> list[tuple[int, int, int, int]]:
-    refuse, nothing = _REFUSE | errno.EPERM, _REFUSE
-    steps = []
-    for calls, answer in ((UNCONFINED, refuse), (IDLE, nothing)):
-        for pair in calls.values():
-            if (number := pair[machine_column]) is not None:
-                steps += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, answer)]
-    own_only: list[tuple[int, tuple[int, ...]]] = [(pair[machine_column], (0, own_pid)) for pair in OWN_ONLY.values()]
-    if not landlock_blocks_signals:
-        own_only += [(pair[machine_column], (own_pid,)) for pair in SIGNALS.values()]
-    for number, allowed in own_only:
-        steps += [
-            (_EQUALS, 0, 2 + len(allowed) + 1, number),
-            (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
-            *((_EQUALS, len(allowed) - place, 0, pid) for place, pid in enumerate(allowed)),
-            (_RETURN, 0, 0, refuse),
-            (_RETURN, 0, 0, _ALLOW),
-        ]
-    return steps
