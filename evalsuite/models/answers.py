@@ -28,7 +28,6 @@ class AnswersBackend(Backend):
         read_answers_file(self._file)
 
     async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - as every backend
-        """Raise an error, because a run on ready-made answers has no model."""
         raise RequestRefused(
             f"this run scores the ready-made answers of {self._file}, so it asks no model; a judge is named "
             "with --judge-model"

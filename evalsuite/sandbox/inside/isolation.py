@@ -301,7 +301,7 @@ Isolation: TypeAlias = NamespaceIsolation | LandlockIsolation
 
 
 def verify_isolation(isolation: Isolation) -> None:
-    """Test the isolation in a trial process; if a wall of the sandbox is missing, end this process with an error."""
+    """Test the isolation in a trial process; if the process is not confined, end this process with an error."""
     pid = isolation.fork_child()
     if pid == 0:
         try:
