@@ -167,7 +167,6 @@ class ReportTrimmer:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._worker = is_worker(config)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
@@ -180,7 +179,7 @@ class ReportTrimmer:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         # Without `--durations`, drop passed setups and teardowns. A worker drops all passed reports, because it prints
         # nothing.
-        shown = report.when == "call" and not self._worker
+        shown = report.when == "call" and not is_worker(self._config)
         if terminal is not None and not shown and self._config.option.durations is None:
             for reports in terminal.stats.values():
                 if reports and reports[-1] is report:

@@ -172,8 +172,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     is_part = listener.is_in_parts and int(session.exitstatus) in {0, 1, 5}
     runs_tests = not options.is_only_listing(config) and session.exitstatus != pytest.ExitCode.USAGE_ERROR
-    is_missing_cases = runs_tests and listener.is_missing_gated_cases()
-    if not (listener.has_opened_run or listener.broken or is_part or is_missing_cases):
+    needs_report = listener.has_opened_run or listener.broken or is_part
+    if not (needs_report or (runs_tests and listener.is_missing_gated_cases())):
         listener.status = 0  # Hooks may change the exit status of a session without cases.
         return
     listener.status = INCOMPLETE
@@ -302,26 +302,20 @@ def _has_ended_part(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> Generator[None, object, object]:
-    """Release all resources, and restore a failing exit status that another plugin's hook has changed."""
+    """Restore a failing exit status that a hook of a conftest or plugin has changed, and release all resources.
+
+    A hook may set `session.exitstatus`, or end the session before the report by `pytest.exit` or `sys.exit`.
+    """
     try:
         return (yield)
     finally:
-        _restore_exit_status(config)
+        session, ending = config.pluginmanager.get_plugin("session"), sys.exception()
+        if session is not None and (least := find_lowest_exit_status(config)):
+            if session.exitstatus == 0 and not _has_ended_part(config):
+                session.exitstatus = least
+            if isinstance(ending, SystemExit):
+                ending.code = ending.code or least
         _release_resources(config)
-
-
-def _restore_exit_status(config: pytest.Config) -> None:
-    """Restore the exit status if a conftest's hook changed it to 0, or ended the session before the report.
-
-    A hook may set `session.exitstatus`, or call `pytest.exit` or `sys.exit`.
-    """
-    session, ending = config.pluginmanager.get_plugin("session"), sys.exception()
-    if session is None or not (least := find_lowest_exit_status(config)):
-        return
-    if session.exitstatus == 0 and not _has_ended_part(config):
-        session.exitstatus = least
-    if isinstance(ending, SystemExit):
-        ending.code = ending.code or least
 
 
 def _release_resources(config: pytest.Config) -> None:
