@@ -1,7 +1,5 @@
 """Checks, groups and calls the solvers and scorers of users, and checks the scores that scorers return."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

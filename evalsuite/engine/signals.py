@@ -1,7 +1,5 @@
 """Handles the signals and calls that end a run early, and tells whether an interruption came from the user."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

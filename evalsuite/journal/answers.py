@@ -1,21 +1,16 @@
 """Stores requests, attempts, answers and tool calls, so that no answer is paid for twice and every cost is known."""
 
-from __future__ import annotations
-
 import json
+import sqlite3
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalsuite.core.errors import RequestRefused, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
+from evalsuite.core.types import Completion, Request, Usage
 from evalsuite.journal.database import Database, join_large_strings, split_large_strings
 from evalsuite.journal.planned import compute_checksum
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from evalsuite.core.types import Completion, Request, Usage
 
 LONGEST_DELAY = 0.05  # Maximum seconds before the record of a free call is stored, so that records share transactions.
 OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
@@ -47,7 +42,7 @@ class Answers:
         self._attempts = 0 if database.read_only else database.read_row("SELECT coalesce(max(id), 0) FROM attempts")[0]
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> Answers:
+    def open(cls, path: Path, *, read_only: bool = False) -> "Answers":
         """Open the answers of a journal, without starting a session of a run."""
         return cls(Database(path, read_only=read_only))
 

@@ -1,23 +1,18 @@
 """The journal of a run: sessions, planned cases and records. For requests and answers, see the module `answers`."""
 
-from __future__ import annotations
-
 import json
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import dumps
 from evalsuite.journal.answers import Answers
 from evalsuite.journal.database import Database, join_large_strings, split_large_strings
 from evalsuite.journal.planned import PlannedCase, compute_checksum, digest_fingerprints
-
-if TYPE_CHECKING:
-    import sqlite3
 
 COUNTED = 'FROM cases c JOIN records r ON r."case" = c."case" AND r.same = c.same WHERE c.session = ?'
 """Joins each case of a session's plan to its records that match the plan."""

@@ -1,7 +1,5 @@
 """A lock that lets one session at a time write to a run; the operating system releases it when the process ends."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -3,8 +3,6 @@
 Workers import this file, so its imports are few.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Collection: turns a benchmark's function into cases, and applies the command line's selection."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 The plugin prints a table instead of running a session.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os

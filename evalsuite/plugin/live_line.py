@@ -1,21 +1,17 @@
 """Shows progress while cases run: a live line below pytest's output or, without a terminal, a line every 30 seconds."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import pytest
 
 from evalsuite.core.errors import escape_for_terminal, write_count
+from evalsuite.plugin.listener import ReportListener
 from evalsuite.plugin.pytest_internals import get_terminal_file, replace_terminal_file
-
-if TYPE_CHECKING:
-    from evalsuite.plugin.listener import ReportListener
 
 INTERVAL = 0.2  # Seconds between two updates.
 SPAN = 10.0  # Seconds over which the speed in tokens per second is measured.

@@ -1,7 +1,5 @@
 """pytest's options and ini keys, made from the table of settings, and the settings that the user gave."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -11,15 +9,14 @@ from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pytest
 
 from evalsuite.core.declarations import is_run_folder, is_suite_file
 from evalsuite.core.errors import SettingsError
 from evalsuite.core.settings import OPTIONS, Settings, make_settings
 from evalsuite.plugin.pytest_internals import list_ini_keys
-
-if TYPE_CHECKING:
-    import pytest
 
 CONFIGURATION = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its configuration; pytest reads only one of these files."""

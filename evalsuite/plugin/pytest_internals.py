@@ -3,20 +3,17 @@
 For each function, tests/unit/plugin/test_internals_of_others.py shows what would fail without it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
+
+import pytest
 
 from evalsuite.core.errors import escape_for_terminal
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def compile_keywords(text: str, definition: pytest.Function) -> Callable[[str], bool] | None:

@@ -1,7 +1,5 @@
 """Runs further sessions of pytest: one per model if there are several, and one per part of a very large run."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal
