@@ -7,8 +7,6 @@ answer stay in the answer's process. Expected values never leave the tests' proc
 comparisons. Two objects of the answer are equal if their attributes are equal.
 """
 
-from __future__ import annotations
-
 import asyncio
 import builtins
 import collections
@@ -313,7 +311,7 @@ class Remote:
     __slots__ = ("__bases", "__identity", "__is_own", "__may_call", "__process")
 
     def __init__(
-        self, process: CheckProcess, identity: str | int, bases: list[str], *, may_call: bool, is_own: bool = False
+        self, process: "CheckProcess", identity: str | int, bases: list[str], *, may_call: bool, is_own: bool = False
     ) -> None:
         values = {"process": process, "identity": identity, "bases": bases, "may_call": may_call, "is_own": is_own}
         for name, value in values.items():
