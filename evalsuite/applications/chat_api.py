@@ -96,11 +96,7 @@ def make_content_argument(parts: Sequence[str | Mapping[str, Any]]) -> dict[str,
 
 
 def parse_arguments_as_object(call: ToolCall) -> dict[str, Any]:
-    """Parse a tool call's arguments for an API that sends them as an object instead of JSON text.
-
-    Raises:
-        BadRequest: the arguments are not a JSON object.
-    """
+    """Parse arguments for an API that sends them as an object; raise BadRequest if they are not a JSON object."""
     arguments = parse_tool_arguments(call.arguments or "{}")
     if arguments is None:
         raise BadRequest(f"the model called {call.name} with {call.arguments!r:.200}, which is not a JSON object")

@@ -48,12 +48,7 @@ def make_forwarded_request(
 ) -> ChatRequest:
     """Make a request that forwards the body to a Responses API server; its `messages` only serve the transcript.
 
-    Args:
-        earlier_messages: the messages of the conversation up to the response `previous_response_id`.
-        overrides: the run's parameters, which replace the request's own parameters.
-
-    Raises:
-        BadRequest: the request asks for an answer in the background, which evalsuite does not support.
+    The run's parameters, `overrides`, replace the request's own. Raise BadRequest for an answer in the background.
     """
     if body.get("background"):
         raise make_field_error("background", body["background"])

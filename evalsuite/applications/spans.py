@@ -232,25 +232,17 @@ def require_opentelemetry(feature: str) -> None:
 
 
 class SpanCollector:
-    """Collects the spans that an application exports while it answers one question.
-
-    Args:
-        trace: the trace id (32 hexadecimal digits) of spans that end in this process.
-    """
+    """Collects the spans that an application exports while it answers one question."""
 
     def __init__(self, trace: str) -> None:
-        self.trace = trace
+        self.trace = trace  # The trace id (32 hexadecimal digits) of spans that end in this process.
         self._spans: dict[tuple[str, str], dict[str, Any]] = {}
         self._size = 0
         self._refusal = ""
         self._changing = threading.Lock()
 
     def receive_export(self, content: bytes) -> HttpAnswer:
-        """Receive one OTLP export of spans, in JSON or protobuf.
-
-        Raises:
-            BadRequest: the export is malformed, or the case's exports exceed a limit.
-        """
+        """Receive an OTLP export in JSON or protobuf; raise BadRequest if it is malformed, or exceeds a limit."""
         with self._changing:
             try:
                 self._size += len(content)
@@ -273,11 +265,7 @@ class SpanCollector:
         return make_json_answer({}) if is_text else HttpAnswer(200, b"", "application/x-protobuf")
 
     async def get_spans(self) -> list[dict[str, Any]]:
-        """Return the collected spans as JSON data for `read_span`.
-
-        Raises:
-            SolverError: an export was refused, so that the spans are incomplete.
-        """
+        """Return the spans as JSON data for `read_span`; raise SolverError if an export was refused."""
         if self._refusal:
             raise SolverError(self._refusal)
         return list(self._spans.values())

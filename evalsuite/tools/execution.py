@@ -278,15 +278,7 @@ def _make_plain(value: Any) -> Any:
 
 
 def convert_to_json(value: Any, subject: str = "a world's state()") -> Any:
-    """Convert a world's state, or an expected state, to plain JSON data; see `convert_to_text`.
-
-    Args:
-        value: the state.
-        subject: what the value is; begins an error's message.
-
-    Raises:
-        SettingsError: JSON cannot express the value, or it contains an object whose text contains an address.
-    """
+    """Convert a state to JSON data, as `convert_to_text` does; if it fails, raise SettingsError about `subject`."""
     try:
         return json.loads(convert_to_text(value)) if not isinstance(value, str) else value
     except ToolFailure as failure:
@@ -337,14 +329,10 @@ def tools_of(made: object) -> list[Tool]:
     Raises:
         SettingsError: the source did not return any tools.
     """
-    if isinstance(made, Sequence):
-        tools = [entry for entry in made if isinstance(entry, Tool)]
-        rest = len(made) - len(tools)
-    else:
-        tools, rest = [getattr(made, name) for name in find_tool_methods(type(made))], 0
-    if rest or not tools:
+    listed = made if isinstance(made, Sequence) else [getattr(made, name) for name in find_tool_methods(type(made))]
+    if not listed or not all(isinstance(tool, Tool) for tool in listed):
         raise SettingsError(f"{made!r} holds no tools; decorate its functions or methods with @tool")
-    return tools
+    return list(listed)
 
 
 def list_tool_documents(tool_class: type) -> list[ToolDocument]:

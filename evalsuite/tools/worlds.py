@@ -385,11 +385,7 @@ class EpisodeTools:
 async def open_tools(
     sources: Sequence[ToolSource], sample: Sample, effects: CaseToolCalls | None = None
 ) -> AsyncIterator[EpisodeTools]:
-    """Open the tools and worlds of an episode; close them when the episode ends.
-
-    Args:
-        effects: the store of the case's tool calls; None stores no calls.
-    """
+    """Open the tools and worlds of an episode, and close them when it ends; without `effects`, store no calls."""
     effects = effects or CaseToolCalls()
     async with AsyncExitStack() as stack:
         opened = EpisodeTools([], [], effects)
