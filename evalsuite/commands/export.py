@@ -313,7 +313,7 @@ def run_paper(options: argparse.Namespace) -> int:
     runs = [load_run(find_run_folder(options.reports, name), make_declarations(options.code)) for name in options.names]
     if len(runs) < 2:
         raise RunError("a paper's tables compare two runs or more; for one run use `evalsuite export --to latex`")
-    labels = make_run_labels(runs, options.label or make_run_labels(runs))
+    labels = make_run_labels(runs, options.label)
     print_lines(write_paper(runs, labels, options.to))
     if not can_draw_charts():
         sys.stdout.write("no figures: they need matplotlib (pip install 'evalsuite[plots]')\n")

@@ -17,7 +17,7 @@ from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_term
 from evalsuite.core.option_values import declare_arguments, list_named_baselines
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.output.reports.markdown import escape_markdown, format_decision_line
-from evalsuite.output.reports.write import MARKER, append_step_summary, append_verdict_output, format_comment
+from evalsuite.output.reports.write import MARKER, append_to_github_files, format_comment
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def run_gate(options: argparse.Namespace) -> int:
     given = {name: value for name, value in (("gate", options.gate), ("baseline", baselines)) if value}
     report = remake_report(options, {**given, "decides": True})
     verdict = report.verdict
-    asides = (append_step_summary(report.render_text(), format_comment(report)), append_verdict_output(verdict))
-    print_verdict(verdict, int(verdict.status), *filter(None, asides))
+    failures = append_to_github_files(report.render_text(), format_comment(report), verdict)
+    print_verdict(verdict, int(verdict.status), *failures)
     sys.stdout.write(f"verdict: {verdict.id}\n")
     if options.to is not None:
         sys.stdout.write(f"report: {options.to / REPORT}\n")
@@ -56,10 +56,6 @@ def print_verdict(verdict: Verdict, status: int, *asides: str) -> None:
 
 SECONDS = 30.0  # Timeout of a request to the forge's API.
 PER_PAGE, MOST_PAGES = 100, 20  # Number of comments per page, and maximum pages to search for an earlier comment.
-
-
-class CommentError(EvalsuiteError):
-    """A comment could not be posted."""
 
 
 @declare_arguments("""
@@ -167,9 +163,9 @@ class CommentHost:
                 if status in {401, 403, 404}
                 else "the forge's own message is in the job's log"
             )
-            raise CommentError(f"{method} {url} was answered with {status} {reason}: {advice}") from None
+            raise EvalsuiteError(f"{method} {url} was answered with {status} {reason}: {advice}") from None
         except (httpx2.HTTPError, ValueError) as error:
-            raise CommentError(f"{method} {url} failed: {error}; run this job again") from None
+            raise EvalsuiteError(f"{method} {url} failed: {error}; run this job again") from None
 
 
 def _find_github_comment_host(environment: Mapping[str, str]) -> CommentHost | str:
@@ -183,7 +179,7 @@ def _find_github_comment_host(environment: Mapping[str, str]) -> CommentHost | s
         return "GitHub gives a pull request from a fork no token that may comment; the verdict is on the job's page"
     token = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN")
     if not token:
-        raise CommentError("GITHUB_TOKEN is not set: add `env: GITHUB_TOKEN: ${{ github.token }}` to this step")
+        raise SettingsError("GITHUB_TOKEN is not set: add `env: GITHUB_TOKEN: ${{ github.token }}` to this step")
     api = f"{environment.get('GITHUB_API_URL', 'https://api.github.com')}/repos/{repository}/issues"
     return CommentHost(
         f"{api}/{int(pull['number'])}/comments",
@@ -202,7 +198,7 @@ def _find_gitlab_comment_host(environment: Mapping[str, str]) -> CommentHost | s
         return "a merge request from a fork has no token that may comment; the job's artifacts hold the report"
     token = environment.get("GITLAB_TOKEN")
     if not token:
-        raise CommentError(
+        raise SettingsError(
             "GITLAB_TOKEN is not set: make a project access token with the scope `api`, and store it as a masked "
             "CI/CD variable of this name"
         )

@@ -402,7 +402,7 @@ class ActiveRun:
 
     def finish_run(self, interruption: str | None, planned_count: int, other_failures: int = 0) -> None:
         """End the run: decide the verdict, and write records, report and summary."""
-        from evalsuite.output.reports.write import append_step_summary, append_verdict_output, write_run_report
+        from evalsuite.output.reports.write import append_to_github_files, write_run_report
 
         stopped = None if self.early.has_ended else str(self.hopeless) if self.hopeless else interruption
         counted = self.journal.summarise_records()
@@ -426,8 +426,8 @@ class ActiveRun:
         verdict = self.report.verdict
         if hooks is not None:
             hooks.receive_verdict(verdict, self.folder.path)
-        texts = [(self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT)]
-        self._write_aside([append_step_summary(*texts), append_verdict_output(verdict)])
+        text, comment = ((self.folder.path / name).read_text("utf-8") for name in (REPORT, COMMENT))
+        self._write_aside(append_to_github_files(text, comment, verdict))
 
     def _describe_unused_answers(self) -> Iterator[str]:
         file = self._spec.settings.answers

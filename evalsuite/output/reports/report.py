@@ -133,17 +133,15 @@ def _describe_tokens(usage: Mapping[str, Any]) -> str:
 
 def _make_gates_section(decisions: Sequence[GateDecision]) -> Section:
     marks = {"met": "✅ met", "missed": "❌ missed"}
-    columns = [Column("verdict"), Column("gate"), Column("looked at")]
-    estimated = any(decision.estimate for decision in decisions)
-    if estimated:
-        columns += [Column("measured", "number", 4), Column("cases", "count")]
+    columns = parse_columns("verdict | gate | looked at | measured: number 4 | cases: count | reason")
     rows: list[list[Cell]] = []
     for decision in decisions:
-        verdict = marks.get(decision.verdict, f"⚠️ {decision.verdict}")
-        estimate = decision.estimate
-        measured: list[Cell] = [estimate, estimate.n if estimate else None] if estimated else []
+        verdict, estimate = marks.get(decision.verdict, f"⚠️ {decision.verdict}"), decision.estimate
+        measured: list[Cell] = [estimate, estimate.n if estimate else None]
         rows.append([verdict, decision.gate.text, decision.subject, *measured, decision.reason])
-    return Section("Gates", [Table("", [*columns, Column("reason")], rows)])
+    if not any(decision.estimate for decision in decisions):
+        columns, rows = [*columns[:3], columns[5]], [[*row[:3], row[5]] for row in rows]
+    return Section("Gates", [Table("", columns, rows)])
 
 
 def _make_benchmarks_section(run: Run) -> Section:

@@ -144,34 +144,26 @@ def format_heading(verdict: Verdict, model: str | None) -> str:
     return "\n\n".join((lines[0], "\n".join(lines[1:]))) if len(lines) > 1 else lines[0]
 
 
-def append_step_summary(text: str, short_text: str) -> str:
-    """Append the report to the job's page in GitHub's CI, without charts; return an error message or "".
+def append_to_github_files(text: str, short_text: str, verdict: Verdict) -> list[str]:
+    """Show the report, without charts, on the job's page in GitHub's CI; pass the verdict's id on as output `verdict`.
 
     Returns:
-        Why the report could not be shown, or "" on success; a failure does not change the verdict.
+        What could not be written, and why; a failure does not change the verdict.
     """
-    target = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not target:
-        return ""
     fits = len(text.encode()) <= LARGEST_STEP_SUMMARY
     shown = "\n".join(line for line in (text if fits else short_text).split("\n") if not line.startswith("!["))
-    return _append_text(target, shown, "the report is not on the job's page")
-
-
-def append_verdict_output(verdict: Verdict) -> str:
-    """Pass the verdict's id to later steps of GitHub's CI, as the output `verdict`; return an error message or ""."""
-    target = os.environ.get("GITHUB_OUTPUT")
-    return _append_text(target, f"verdict={verdict.id}", "later steps do not get the verdict") if target else ""
-
-
-def _append_text(file: str, text: str, consequence: str) -> str:
-    """Append a text to a file; return "" or, if this fails, a message with the consequence."""
-    try:
-        with Path(file).open("a", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-    except OSError as error:
-        return f"{consequence}: {describe_exception(error)}"
-    return ""
+    failures = []
+    for variable, added, consequence in (
+        ("GITHUB_STEP_SUMMARY", shown, "the report is not on the job's page"),
+        ("GITHUB_OUTPUT", f"verdict={verdict.id}", "later steps do not get the verdict"),
+    ):
+        try:
+            if file := os.environ.get(variable):
+                with Path(file).open("a", encoding="utf-8") as stream:
+                    stream.write(added + "\n")
+        except OSError as error:
+            failures.append(f"{consequence}: {describe_exception(error)}")
+    return failures
 
 
 VERSION = 1  # Version of the format of `summary.json`; the format is described in `schemas/summary.json`.
