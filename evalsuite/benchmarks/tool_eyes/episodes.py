@@ -18,11 +18,11 @@ from evalsuite.tools.execution import ASK_TO_USER, FINISH, Executor, Tool, ToolD
 from evalsuite.tools.live import LiveExecutor
 from evalsuite.tools.worlds import World
 
-_EXAMPLES = Path(__file__).parent / "data" / "examples.json"
 
-
-def _read_example_conversations() -> Iterator[tuple[Message, ...]]:
-    for example in json.loads(_EXAMPLES.read_text(encoding="utf-8")):
+def read_example_episodes() -> Iterator[tuple[Message, ...]]:
+    """Read the shipped examples; an observation follows each turn of the model except the last."""
+    path = Path(__file__).parent / "data" / "examples.json"
+    for example in json.loads(path.read_text(encoding="utf-8")):
         messages = [Message("user", example["request"])]
         for turn in example["turns"]:
             said = f"Thought: {turn['thought']}\nAction: {turn['action']}\nAction Input: {json.dumps(turn['input'])}"
@@ -30,10 +30,6 @@ def _read_example_conversations() -> Iterator[tuple[Message, ...]]:
             if turn["observation"]:
                 messages.append(Message("user", f"Observation: {turn['observation']}"))
         yield tuple(messages)
-
-
-FIVE_EXAMPLES = tuple(_read_example_conversations())
-"""Example episodes; an observation follows each turn of the model except the last."""
 
 
 class ToolEyesSolver:
@@ -102,7 +98,8 @@ class ToolEyesSolver:
             return ToolLoop(protocol, tools, **shared, params={**PARAMETERS, "max_tokens": max_tokens})
         if mode == "functions":
             return tool_loop(tools, **shared, max_tokens=max_tokens)
-        return react(tools, examples=FIVE_EXAMPLES if mode == "paper_5shot" else (), **shared, max_tokens=max_tokens)
+        examples = tuple(read_example_episodes()) if mode == "paper_5shot" else ()
+        return react(tools, examples=examples, **shared, max_tokens=max_tokens)
 
     def make_tools(self, sample: Sample) -> object:
         subject = sample.metadata["subject"]

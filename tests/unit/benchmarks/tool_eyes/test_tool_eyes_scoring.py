@@ -11,7 +11,7 @@ import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
 from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load_dataset
-from evalsuite.benchmarks.tool_eyes.episodes import FIVE_EXAMPLES
+from evalsuite.benchmarks.tool_eyes.episodes import read_example_episodes
 from evalsuite.benchmarks.tool_eyes.scoring import (
     NOT_RUN,
     JudgedCapabilities,
@@ -267,8 +267,9 @@ def test_only_a_run_with_a_judge_is_judged() -> None:
 
 
 def test_the_examples_keep_the_form_they_teach() -> None:
-    assert len(FIVE_EXAMPLES) == 5
-    for example in FIVE_EXAMPLES:
+    examples = list(read_example_episodes())
+    assert len(examples) == 5
+    for example in examples:
         roles = [message.role for message in example]
         assert roles == ["user", "assistant"] * (len(roles) // 2)
         turns = [parse_turn(message.content) for message in example[1::2]]
