@@ -244,10 +244,7 @@ def decide_judge_gates(
     """Decide every gate separately for each judge.
 
     A gate bounds a judge's agreement with people (`judge.kappa`) or the judge's scores (`qa.corrected_faithful`).
-
-    Args:
-        people: each case's label; if several people labelled a case, the mean of their labels.
-        sheets: the labels of each person, by case.
+    Labels are keyed by case: `people` has each case's mean label, and `sheets` the labels of each person.
     """
     decisions = []
     for judge in judges:

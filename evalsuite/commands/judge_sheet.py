@@ -101,11 +101,8 @@ def draw_cases(spreads: Sequence[float], count: int, seed: int) -> dict[int, flo
     """Draw cases, preferring those on which judges disagree; map a drawn case's index to its weight (1 / probability).
 
     Three quarters of a case's sampling probability do not depend on the case. The remaining quarter is proportional to
-    the standard deviation of the judges' scores. With these probabilities, no weight exceeds 4/3 of the average weight.
-    Cases are drawn by systematic sampling in random order (Madow, 1949).
-
-    Args:
-        spreads: the standard deviation of the judges' scores for each case.
+    the standard deviation of the judges' scores (`spreads`). With these probabilities, no weight exceeds 4/3 of the
+    average weight. Cases are drawn by systematic sampling in random order (Madow, 1949).
     """
     random, total = Random(seed), math.fsum(spreads)  # noqa: S311 - a random part, no secret
     if count >= len(spreads) or not total:

@@ -82,7 +82,6 @@ async def rejudge_answers(
     Args:
         mutation_limit: the maximum number of cases per kind of mutation, drawn at random with the seed.
         store: the file that stores the judge's answers, so that each answer is paid for only once.
-        people: people's labels by case.
     """
     gateway = _open_judge_gateway(settings, store)
     try:
@@ -271,6 +270,7 @@ class _MutationTest:
         names = self._shuffle_cases(kind, detected)[: self.most]
         sides = [{case: detected[case][0] for case in names}]
         sides += [] if kind in mutations.PERSUASIONS else [{case: passing_cases[case] for case in names}]
+        sides = [{case: one for case, one in side.items() if mutations.list_texts(one[1])} for side in sides]
         resisted = dict.fromkeys(names, 1.0)
         # Exchange the answers if the judge compares two.
         rival = None
@@ -278,17 +278,10 @@ class _MutationTest:
             rival = self.scorer, self.scorer.rivals[0]
         for original, cases in enumerate(sides):
             changed = await self._request_changes(kind, cases, self.most)
-            if kind not in mutations.WRITTEN:
-                texts = {case: one for case, one in cases.items() if mutations.list_texts(one[1])}
-                played = {
-                    case: _exchange_answers(one, *rival)
-                    if rival
-                    else mutations.apply_trick(kind, one, self.judge.judge)
-                    for case, one in texts.items()
-                }
-                changed = {
-                    case: one for case, one in played.items() if one and self._has_other_prompt(cases[case], one)
-                }
+            for case, one in cases.items() if kind not in mutations.WRITTEN else ():
+                other = _exchange_answers(one, *rival) if rival else mutations.apply_trick(kind, one, self.judge.judge)
+                if other and self._has_other_prompt(one, other):
+                    changed[case] = other
             scores = await self._judge_cases(changed)
             if rival:
                 scores = {case: 1 - score for case, score in scores.items()}

@@ -236,9 +236,7 @@ class BaselineComparison:
     def list_undecided_metrics(self, *, enough: bool = False, decisions: Iterable[GateDecision] = ()) -> list[str]:
         """Report undecided metrics; with `enough`, only metrics that are undecided although there are enough cases.
 
-        Args:
-            decisions: the gates' decisions; metrics whose shortage of cases these decisions already state are left
-                out.
+        Leave out metrics whose shortage of cases the gates' decisions already state.
         """
         stated = [(decision.subject, decision.reason) for decision in decisions if decision.reason]
         return [

@@ -40,10 +40,8 @@ class ResultSequencer(Generic[T]):
     """Passes on results in the planned order: a result waits until all results planned before it have arrived.
 
     The confidence sequences assume a random sample. The first results to arrive are not a random sample, because
-    correct answers may be faster than wrong answers.
-
-    Args:
-        ids: all planned items, in an order that was chosen before the first request.
+    correct answers may be faster than wrong answers. The order of all planned items (`ids`) must be chosen before the
+    first request.
     """
 
     def __init__(self, ids: Sequence[str]) -> None:
@@ -92,9 +90,6 @@ CONFIDENCE = 0.95  # The confidence of an early decision if the gate does not st
 EARLY_SHARE = 0.5  # Half of a decision's error probability is for early checks, the other half for the final check.
 LEFT_OUT = "a gate is decided where its benchmark is collected, which leaves undecided"
 """The beginning of the remark on gates of an ini file whose cases this session did not collect."""
-
-EarlyGateVerdict = Literal["met", "missed", "open"]
-EarlyComparisonVerdict = Literal["no worse", "worse", "open"]
 
 
 def compute_final_confidence(confidence: float) -> float:
@@ -168,7 +163,7 @@ class EarlyGate:
         return self.can_use_more_samples and self.gate.confidence is None
 
     @property
-    def verdict(self) -> EarlyGateVerdict:
+    def verdict(self) -> Literal["met", "missed", "open"]:
         """The current decision: `met`, `missed` or `open`."""
         if self._impossible or self._sequence is None:
             return "open"
@@ -234,7 +229,7 @@ class EarlyComparison:
         return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self._before)
 
     @property
-    def verdict(self) -> EarlyComparisonVerdict:
+    def verdict(self) -> Literal["no worse", "worse", "open"]:
         """The current decision: `no worse` if the loss is below the margin, `worse` if a loss is significant."""
         if self._impossible or not self._sequence.n:
             return "open"
@@ -247,11 +242,8 @@ class EarlyDecider:
     """Decides gates and comparisons with baselines during a run.
 
     All decisions share one error probability (Bonferroni), so the probability of any wrong decision is at most 1 -
-    confidence. Cases must be added in an order that was fixed beforehand: see `ResultSequencer`.
-
-    Args:
-        baselines: the runs with which the metrics of this run are compared.
-        find_range: see `EarlyGate`.
+    confidence. Cases must be added in an order that was fixed beforehand: see `ResultSequencer`. The metrics of this
+    run are compared with those of the `baselines`.
 
     Attributes:
         decided: whether all gates and comparisons are decided. Cases that are added after that change nothing.

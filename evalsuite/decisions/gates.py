@@ -267,11 +267,7 @@ class GateDecision:
 def decide_gates(
     gates: Iterable[Gate], measured: Mapping[str, MeasuredBenchmark], error_share: float = 0.01
 ) -> list[GateDecision]:
-    """Decide gates on a run.
-
-    Args:
-        error_share: the tolerated share of errors among a benchmark's cases, in [0, 1].
-    """
+    """Decide gates on a run; `error_share` is the tolerated share of errors among a benchmark's cases, in [0, 1]."""
     return [decision for gate in gates for decision in _decide_gate(gate, measured, error_share)]
 
 
@@ -372,7 +368,10 @@ def _decide_with_missing_scores(
         return replace(decision, verdict="no data", reason=reason)
     end = bounds[0] if gate.is_higher_better else bounds[1]
     if metric in measured.derived and decision.estimate is not None:
-        worst = _estimate_with_worst_values(decision.estimate, end, len(missing) / len(cases))
+        own, share = decision.estimate, len(missing) / len(cases)
+        known = (math.nan if bound is None else bound for bound in (own.value, own.low, own.high))
+        value, low, high = (bound + share * (end - bound) for bound in known)
+        worst = Estimate.of(value, low, high, own.n)
     else:
         filled = measured.fill_missing_scores(metric, cases, end)
         worst = measured.estimate_metric(metric, filled, gate.confidence or DERIVED_CONFIDENCE)
@@ -382,15 +381,6 @@ def _decide_with_missing_scores(
     if all(row.outcome not in {"error", "skipped"} for row in missing):
         reason += "; where only some kinds of cases have this score, gate these by a tag: benchmark[tag].metric"
     return replace(decision, verdict="no data", reason=reason)
-
-
-def _estimate_with_worst_values(estimate: Estimate, worst_value: float, share: float) -> Estimate | None:
-    """Compute a derived metric's estimate as if a `share` of the cases had the worst value."""
-    value, low, high = (
-        math.nan if bound is None else bound + share * (worst_value - bound)
-        for bound in (estimate.value, estimate.low, estimate.high)
-    )
-    return Estimate.of(value, low, high, estimate.n)
 
 
 def _describe_counted_cases(cases: Tally, missing: Sequence[Row]) -> str:

@@ -28,13 +28,9 @@ def add_jackknife_interval(
 ) -> Estimate:
     """Add an interval to a derived metric's estimate, by a jackknife that leaves out one group of clusters at a time.
 
-    Args:
-        bounds: the metric's declared range; None if it declares none.
-
-    Returns:
-        The estimate. It has no interval if leaving out some cluster makes the metric undefined. If all replicates are
-        equal, `make_constant_statistic_interval` makes the interval, provided that the metric declares a range and
-        returns no interval itself.
+    The estimate has no interval if leaving out some cluster makes the metric undefined. If all replicates are equal,
+    `make_constant_statistic_interval` makes the interval, provided that the metric declares a range (`bounds`) and
+    returns no interval itself.
     """
     from evalsuite.stats.clustering import compute_jackknife_interval, make_constant_statistic_interval
 

@@ -92,9 +92,7 @@ def estimate_expense(
 ) -> ExpectedCost:
     """Estimate the cost of one benchmark.
 
-    Args:
-        price: function that computes the cost in US dollars of a usage, with the new model's prices; nan if they are
-            unknown. None keeps the earlier costs.
+    The function `price` computes a usage's cost in US dollars; nan if it is unknown. None keeps the earlier costs.
     """
     bench = baseline.benchmarks.get(planned.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
@@ -122,8 +120,7 @@ def compute_detectable_losses(
 ) -> list[DetectableLoss]:
     """Compute the smallest detectable loss of each gated metric or, if the run has no gates, of each primary metric.
 
-    Args:
-        target_loss: the loss that the run should be able to show, as a share of a metric's range.
+    The run should be able to show the loss `target_loss`, a share of a metric's range.
     """
     parts = {part.benchmark: part for part in planned}
     return [

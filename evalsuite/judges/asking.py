@@ -83,9 +83,7 @@ class Vote(Generic[T]):
 async def get_vote(call: Awaitable[Judgement[T]], judge: str, model: Model, *, skip: int = 0, **facts: Any) -> Vote[T]:
     """Wait for a judge's answer, and convert a failure to a vote that has only a description of the problem.
 
-    Args:
-        skip: number of messages at the start that are left out of the log.
-        facts: further facts to add to every message of the log, such as the order of the answers.
+    Leave the first `skip` messages out of the log, and add `facts`, such as the order of the answers, to the others.
     """
     try:
         judgement = await call

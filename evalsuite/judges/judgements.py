@@ -190,10 +190,7 @@ def write_signature(kind: str, models: Sequence[Model], *content: Any) -> str:
 
     Two signatures are equal if the same models get the same prompts and answers are read in the same way. The hash
     covers the models, the run's parameters (without secrets), the judge's own prompts and settings (`content`), and the
-    sentences that are in every judge's prompt.
-
-    Args:
-        models: the judge's models; empty if the tested model is itself the judge.
+    sentences that are in every judge's prompt. Without `models`, the tested model is itself the judge.
     """
     names = [model.name for model in models]
     overrides = [mask_params(model.overrides) for model in models]

@@ -70,12 +70,10 @@ ANNOTATOR = "You are an annotator. You judge answers by the instructions that yo
 
 
 def make_debaters(roles: int | Sequence[str | DebaterRole], *, same_role: bool = False) -> tuple[DebaterRole, ...]:
-    """Make a panel's debaters, each with a unique name.
+    """Make a panel's debaters, each with a unique name, from names or roles in the order of speaking, or from a number.
 
-    Args:
-        roles: the debaters' names or roles, in the order of speaking, or how many debaters speak. A number selects
-            predefined roles, and repeats them if they are too few. An unknown name becomes a role with the name as its
-            description.
+    A number selects predefined roles, and repeats them if they are too few. An unknown name becomes a role with the
+    name as its description.
     """
     if isinstance(roles, str):
         raise SettingsError(f"roles is a list of names or a number; got the text {roles!r}")

@@ -120,11 +120,7 @@ def map_sections_to_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[st
 
 
 def make_field_sections(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> list[Part]:
-    """Make the sections that show a rubric's fields.
-
-    Args:
-        fields: the field to show in each section, keyed by section name; the function `rubric` lists the fields.
-    """
+    """Make the sections that show fields, keyed by section name; the function `rubric` lists the possible fields."""
     parts: list[Part] = []
     for name, source in fields.items():
         if source == "conversation":
