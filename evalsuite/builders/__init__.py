@@ -1,7 +1,5 @@
 """Builders for `evalsuite build NAME`: each makes the data of one benchmark from source files."""
 
-from __future__ import annotations
-
 import argparse
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Decides the verdict on a run from its gates, comparisons and completeness, and chooses the exit status."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter
