@@ -1,7 +1,5 @@
 """Parts that several commands of `evalsuite` share."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`evalsuite baseline`: show where a baseline comes from, or `promote` a run that passed."""
 
-from __future__ import annotations
-
 import argparse
 import getpass
 import os

@@ -1,14 +1,13 @@
 """`evalsuite compare`: compare runs, cases (`cases`), two tables (`tables`), or releases over time (`history`)."""
 
-from __future__ import annotations
-
+import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite.commands import make_declarations, print_lines
 from evalsuite.commands.score import print_score, read_table, score_pair, write_diff_page
+from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.decisions.verdict import read_comparison_rules
@@ -17,11 +16,6 @@ from evalsuite.output.reports.markdown import convert_for_terminal
 from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
-
-if TYPE_CHECKING:
-    import argparse
-
-    from evalsuite.core.declarations import Declarations
 
 
 @declare_arguments("""

@@ -1,7 +1,5 @@
 """`evalsuite export`: write cases or numbers for other tools, a `paper`, a `bundle` or a leaderboard's `submission`."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json
@@ -14,22 +12,20 @@ from contextlib import closing
 from pathlib import Path
 from statistics import NormalDist
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite import __version__
 from evalsuite.commands import make_declarations, print_lines
 from evalsuite.core.errors import RunError, escape_formula, write_count
 from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.option_values import declare_arguments
+from evalsuite.core.types import Message, Record
 from evalsuite.decisions.verdict import estimate_metric
 from evalsuite.output.paper import format_latex_table, write_paper
 from evalsuite.output.reports.compare import make_primary_metrics_table, make_run_labels
 from evalsuite.output.reports.plots import can_draw_charts
 from evalsuite.results.run_folders import INFO, JOURNAL, RECORDS, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import Run, flatten_record, list_columns, load_run
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Message, Record
 
 
 def _list_case_rows(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """`evalsuite gate`: decide gates on a finished run, or post a verdict as a `comment` from a CI job."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -10,18 +8,16 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.commands.report import remake_report
 from evalsuite.core.errors import EvalsuiteError, SettingsError, escape_for_terminal
 from evalsuite.core.option_values import declare_arguments, list_named_baselines
 from evalsuite.decisions.gates import parse_gates
+from evalsuite.decisions.verdict import Verdict
 from evalsuite.output.reports.markdown import escape_markdown, format_decision_line
 from evalsuite.output.reports.write import MARKER, append_to_github_files, format_comment
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY
-
-if TYPE_CHECKING:
-    from evalsuite.decisions.verdict import Verdict
 
 
 @declare_arguments("""

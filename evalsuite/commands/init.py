@@ -1,7 +1,5 @@
 """`evalsuite init`: write a new project's files; `--ci` adds a CI workflow and a first baseline, and tries them out."""
 
-from __future__ import annotations
-
 import argparse
 import configparser
 import json

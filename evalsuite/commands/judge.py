@@ -1,7 +1,5 @@
 """`evalsuite judge`: judge a run's answers again, or make a `sheet` on which people label answers."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -118,7 +116,7 @@ def run_judge(options: Namespace) -> int:
     return int(choose_exit_status(decisions, judges))
 
 
-def _require_labels_of_run(sheets: Sequence[LabelSheet], records: Sequence[Record], run: Path) -> None:
+def _require_labels_of_run(sheets: "Sequence[LabelSheet]", records: Sequence[Record], run: Path) -> None:
     """Raise RunError if no label belongs to a case of the run, or a label to another answer or question than its."""
     current = {record.case: hash_content(record) for record in records}
     labelled = {case for sheet in sheets for case in sheet.labels}

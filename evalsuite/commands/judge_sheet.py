@@ -1,7 +1,5 @@
 """`evalsuite judge sheet`: write a page and a table on which people label cases that a judge has judged."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys
@@ -12,7 +10,7 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 from statistics import pstdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.builders.building import format_csv_sheet
 from evalsuite.commands import make_declarations
@@ -22,6 +20,8 @@ from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal, escape_formula, shorten_to_beginning
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import declare_arguments, make_int_parser
+from evalsuite.core.protocols import JudgedScorer
+from evalsuite.core.types import Record
 from evalsuite.judges.criteria import YesNo, read_sample_criteria
 from evalsuite.judges.forms import ChoiceForm, Likert, ScoresForm
 from evalsuite.judges.judgements import PREFERENCE, WINS
@@ -32,10 +32,6 @@ from evalsuite.metrics.text import convert_targets
 from evalsuite.output.page.document import build_sheet_page
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import Run, load_run
-
-if TYPE_CHECKING:
-    from evalsuite.core.protocols import JudgedScorer
-    from evalsuite.core.types import Record
 
 COLUMNS = ("case", "input", "answer", "label", "content")
 LONGEST_CELL = 32_000  # Maximum characters of a text in the table; a spreadsheet's cell holds 32,767.
@@ -176,7 +172,7 @@ def _make_sheet_row(record: Record, weight: float) -> list[str]:
     return [record.case, *shown, "", hash_content(record), repr(weight)]
 
 
-def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> _SheetQuestion:
+def _choose_question(run: Run, bench: str, records: Sequence[Record], options: argparse.Namespace) -> "_SheetQuestion":
     """Choose the scorer whose question people answer: the scorer of `--score`, or the first one that needs a judge."""
     own = [record for record in records if record.benchmark == bench]
     plain = rubric("Is the answer right?")

@@ -1,7 +1,5 @@
 """`evalsuite judge rank`: let a judge compare the answers of each pair of runs, and rate three or more runs."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite import stats
 from evalsuite.builders.model_session import add_options
@@ -22,14 +19,12 @@ from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
 from evalsuite.output.reports.judges import tabulate_biases, tabulate_ratings
+from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.output.reports.section import Cell, Section, Table, parse_columns
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
 from evalsuite.results.tally import Estimate, Row, Tally
-
-if TYPE_CHECKING:
-    from evalsuite.output.reports.judges.certificate import JudgeResults
 
 RIVAL = "rival"  # The key of the other run's answer in a sample's metadata.
 EMPTY = "(The answer is empty.)"
@@ -45,11 +40,11 @@ class _RunAnswers:
     records: Mapping[str, Record]  # The records of cases with an answer, by case.
     failed: Mapping[str, Row]  # The rows of cases that ended in an error before there was an answer, by case.
 
-    def list_common_cases(self, other: _RunAnswers) -> list[str]:
+    def list_common_cases(self, other: "_RunAnswers") -> list[str]:
         """List the cases that both runs answered."""
         return [case for case in self.records if case in other.records]
 
-    def list_changed_cases(self, other: _RunAnswers) -> list[str]:
+    def list_changed_cases(self, other: "_RunAnswers") -> list[str]:
         """List the cases that both runs answered, but whose questions differ."""
         cases = self.list_common_cases(other)
         return [case for case in cases if self.records[case].input != other.records[case].input]

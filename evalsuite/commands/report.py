@@ -1,7 +1,5 @@
 """`evalsuite report`: print a run's report or one of its cases (`case`), or open its page in a browser (`page`)."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex
@@ -10,13 +8,14 @@ import time
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.commands import make_declarations, print_at_once, print_lines
 from evalsuite.core.declarations import is_run_folder
 from evalsuite.core.errors import RunError, SettingsError, describe_estimated_calls, escape_for_terminal, write_count
 from evalsuite.core.json_codec import encode_record
 from evalsuite.core.option_values import declare_arguments
+from evalsuite.core.types import Record
 from evalsuite.output.page.view import is_in_progress, list_runs, update_page_until_end, write_index, write_live_page
 from evalsuite.output.page.write import PAGE
 from evalsuite.output.reports.case_block import format_case_block
@@ -24,9 +23,6 @@ from evalsuite.output.reports.markdown import convert_for_terminal
 from evalsuite.output.reports.write import RunReport, make_report, write_report, write_run_report
 from evalsuite.results.run_folders import COMMENT, REPORT, SUMMARY, find_run_folder
 from evalsuite.results.runs import load_run
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Record
 
 
 @declare_arguments("""

@@ -1,7 +1,5 @@
 """`evalsuite runs`: list the runs, join shards (`merge`), remove old runs (`prune`), check a run's files (`verify`)."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil
@@ -11,10 +9,11 @@ from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.commands import make_declarations
 from evalsuite.commands.export import unpack_bundle
+from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError, write_count
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.journal.journal import Journal
@@ -34,9 +33,6 @@ from evalsuite.results.run_folders import (
     read_run_times,
 )
 from evalsuite.results.runs import load_run
-
-if TYPE_CHECKING:
-    from evalsuite.core.declarations import Declarations
 
 RUN_COLUMNS = parse_columns(
     "run | started | model | passed: count | failed: count | error: count | cost in $: number 4 | verdict"

@@ -1,7 +1,5 @@
 """`evalsuite score benchmark`: compare evalsuite's scores with the verdicts of a benchmark's original checker."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The commands `evalsuite plan` and `evalsuite doctor`, which run pytest on a suite without paid requests."""
 
-from __future__ import annotations
-
 import argparse
 
 from evalsuite.builders.model_session import add_options

@@ -1,7 +1,5 @@
 """`evalsuite score traces`: score an application's earlier model calls from chat logs, OTLP files, records or runs."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import hashlib

@@ -4,26 +4,22 @@ Each criterion requests a JSON object in which the reason precedes the score, be
 reasons. The judge may also answer in labelled lines instead of JSON.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from evalsuite.core.errors import ScoringError, SettingsError
+from evalsuite.core.types import Sample
 from evalsuite.judges import parsing
 from evalsuite.judges.asking import make_number_schema, make_object_schema
 from evalsuite.judges.forms import CANNOT_TELL_PATTERN, SCORE_SYNONYMS, TEXT, Likert, Reading, ScaleCriteria
 from evalsuite.judges.judgements import CANNOT_TELL, is_mostly_decided
 from evalsuite.judges.parsing import YES_OR_NO, AnswerField, AnswerForm, ChoiceFormat, MissingFieldError, NumberFormat
 from evalsuite.judges.prompts import NONE, Part
-
-if TYPE_CHECKING:
-    from evalsuite.core.types import Sample
 
 MOST_ITEMS = 200  # The maximum length of a list of items; longer lists are refused, because each item needs a call.
 LONGEST_ITEM = 500  # The maximum length, in characters, of an item's text in a record.
@@ -214,7 +210,7 @@ class Each(ScaleCriteria):
             return None
         return [part for part in parts if part not in held], [text for _, text in held if text != NONE]
 
-    def make_item_listing(self) -> ItemListing:
+    def make_item_listing(self) -> "ItemListing":
         return ItemListing(self.item, self.section)
 
     def make_item_question(self) -> YesNo | Likert:

@@ -1,7 +1,5 @@
 """Forms of judgement on one answer or on two: how a judge is asked, and how its answers are read and combined."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

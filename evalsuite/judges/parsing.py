@@ -6,8 +6,6 @@ begin or end the answer, because text in the middle may be a quotation. All stat
 must agree. An answer that breaks these rules raises ValueError, and the judge is asked again.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Writes judges' prompts: fixed sentences that all judges share, and a case's texts in marked sections."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,20 +1,15 @@
 """Write a report's tables and figures in LaTeX, with the packages booktabs and graphicx."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalsuite.core.json_codec import digest
 from evalsuite.output.reports.compare import GLANCE_TITLE, make_comparison_sections, make_paired_table
 from evalsuite.output.reports.markdown import collapse_to_line, format_plain_cell
 from evalsuite.output.reports.plots import draw_charts
 from evalsuite.output.reports.section import Section, Table, drop_unmeasured_columns, is_best, list_charts
-
-if TYPE_CHECKING:
-    from evalsuite.results.runs import Run
-    from evalsuite.results.tally import Tally
+from evalsuite.results.runs import Run
+from evalsuite.results.tally import Tally
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

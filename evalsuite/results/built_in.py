@@ -10,8 +10,6 @@ how well the judge agrees with people on labelled cases. `corrected_SCORE`: the 
 corrected by people's labels.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """How judges agree with people on labelled cases; also the judges' signatures."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

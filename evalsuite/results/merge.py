@@ -1,7 +1,5 @@
 """Join the shards (parts) of a run into one run, as if it had never been divided."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from contextlib import closing

@@ -3,8 +3,6 @@
 Check an address, so that tokens and prompts leave this host only encrypted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import ipaddress

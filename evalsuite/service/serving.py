@@ -1,21 +1,20 @@
 """Assembles a gateway service, and runs it until a signal ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import signal
 import ssl
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from evalsuite.core.errors import EvalsuiteError, RunError, SettingsError
 from evalsuite.core.redaction import redact
+from evalsuite.core.settings import Settings
 from evalsuite.gateway.gateway import Gateway
 from evalsuite.gateway.limiter import Limiter
 from evalsuite.gateway.opening import make_access_without_key
@@ -23,11 +22,6 @@ from evalsuite.gateway.spend import read_prices
 from evalsuite.service.clients import ANYBODY, Client, SharedLedger, is_loopback, read_clients
 from evalsuite.service.server import AllowedUpstreams, AuditLog, GatewayServer
 from evalsuite.service.store import ServiceStore, open_store
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from evalsuite.core.settings import Settings
 
 POLL_SECONDS = 1.0  # Seconds between two reads of the amount that other gateways have spent.
 POLLS_UNTIL_RETRY = 60  # Polls between retries of models that failed permanently (for lack of credit, for example).

@@ -3,8 +3,6 @@
 The page shows cases in rows; to open a case, it loads a chunk: a group of unchanged lines of `records.jsonl`.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html
@@ -144,7 +142,7 @@ OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
 def add_run_records(
-    file: Path, run_number: int, chunks: ChunkStore, table: CaseTable, other_table: CaseTable | None
+    file: Path, run_number: int, chunks: ChunkStore, table: "CaseTable", other_table: "CaseTable | None"
 ) -> None:
     """Add a row for each record in a run's file to `table`, and the records to `chunks`.
 
@@ -172,7 +170,7 @@ def add_run_records(
         chunks.add_chunk(f"r{run_number}-{chunk}", lines)
 
 
-def _make_page_row(record: Mapping[str, Any]) -> PageRow:
+def _make_page_row(record: Mapping[str, Any]) -> "PageRow":
     usage, transcript = record["usage"], record.get("transcript") or {}
     return {
         "benchmark": record["benchmark"],

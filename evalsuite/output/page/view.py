@@ -1,7 +1,5 @@
 """Rewrites the page of a run in progress regularly; browsers that show the page reload the page."""
 
-from __future__ import annotations
-
 import json
 import platform
 import time

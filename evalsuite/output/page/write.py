@@ -3,15 +3,13 @@
 An overview has verdict, gates, baseline, benchmarks, costs and the report's sections.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite import stats
 from evalsuite.core.types import PASS_RATE, are_outcomes
@@ -30,10 +28,8 @@ from evalsuite.output.page.document import CaseTable, ChunkStore, add_run_record
 from evalsuite.output.reports.markdown import format_plain_cell
 from evalsuite.output.reports.section import Block, Chart, Section, Table, convert_cell, drop_unmeasured_columns
 from evalsuite.results.run_folders import RECORDS, replace_file
+from evalsuite.results.runs import Run
 from evalsuite.results.tally import Estimate, Tally
-
-if TYPE_CHECKING:
-    from evalsuite.results.runs import Run
 
 PAGE, COMPARISON = "report.html", "comparison.html"
 INSIDE = 8 << 20

@@ -1,15 +1,13 @@
 """Compare runs side by side: statistics of every pair of runs, then each benchmark's section with a row per run."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError
 from evalsuite.decisions.comparison import pair_questions
 from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimate, find_flaky_cases
@@ -37,9 +35,6 @@ from evalsuite.output.reports.section import (
 from evalsuite.results.run_folders import RunFolder, replace_file
 from evalsuite.results.runs import BenchmarkResults, Run, load_run
 from evalsuite.results.tally import Estimate, RunView, Tally
-
-if TYPE_CHECKING:
-    from evalsuite.core.declarations import Declarations
 
 GLANCE_TITLE = "At a glance"
 

@@ -1,7 +1,5 @@
 """The section for a benchmark that does not define its own: each metric, over all cases and per tag value."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Draw charts as SVG files with matplotlib (extra `plots`); equal data always give identical files."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import textwrap
@@ -9,13 +7,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalsuite.output.reports.markdown import ABSENT
+from evalsuite.output.reports.section import Chart
 from evalsuite.results.tally import Estimate
-
-if TYPE_CHECKING:
-    from evalsuite.output.reports.section import Chart
 
 # Okabe and Ito's palette, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")

@@ -1,17 +1,17 @@
 """The report of one run as sections: verdict and settings first, then one section per benchmark, then failures."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalsuite.core.errors import describe_error, describe_estimated_calls, shorten_to_ends, write_count
 from evalsuite.core.json_codec import encode_usage
 from evalsuite.core.types import SHARE, Usage
+from evalsuite.decisions.comparison import BaselineComparison
+from evalsuite.decisions.gates import GateDecision
 from evalsuite.decisions.measured import select_cases
 from evalsuite.decisions.verdict import Verdict, estimate_metric
 from evalsuite.gateway.faults import TAG as FAULT_TAG
@@ -20,12 +20,8 @@ from evalsuite.output.reports.case_block import OUTCOMES, format_case_block
 from evalsuite.output.reports.generic import make_generic_section, tabulate_pass_at_k, warn_of_cut_off_judges
 from evalsuite.output.reports.judges import format_judge_log, tabulate_signatures
 from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
+from evalsuite.results.runs import BenchmarkResults, Run
 from evalsuite.results.tally import Estimate, RunView, Tally
-
-if TYPE_CHECKING:
-    from evalsuite.decisions.comparison import BaselineComparison
-    from evalsuite.decisions.gates import GateDecision
-    from evalsuite.results.runs import BenchmarkResults, Run
 
 LOWEST = 3  # How many of a benchmark's worst cases are shown.
 LONGEST_TEXT = 500  # Maximum characters of each text in a worst case.

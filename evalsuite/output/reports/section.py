@@ -3,8 +3,6 @@
 The modules `markdown.py` and `plots.py` turn a report's sections into text and pictures.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -6,8 +6,6 @@ The parts of a report are made from data that judges store in records: `verdict`
 people's labels, and of gains of one judge over another.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -139,7 +137,7 @@ def tabulate_debates(title: str, tally: Tally, prefix: str = "") -> Table | None
     return Table(title, DEBATE_COLUMNS, rows, DEBATE_NOTE) if cases else None
 
 
-def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]:
+def _make_debate_row(name: str, cases: "Sequence[JudgedCase]") -> tuple[Cell, ...]:
     calls = sum(case.facts["calls"] for case in cases) / len(cases)
     labelled = [case for case in cases if case.facts.get("human") in WINS]
     shown = (name, len(cases), calls, len(labelled))
@@ -158,7 +156,7 @@ def _make_debate_row(name: str, cases: Sequence[JudgedCase]) -> tuple[Cell, ...]
     return (*shown, before, after, gain, further / gain.value if gain.value > 0 else None, earned)
 
 
-def _measure_agreement_with_people(verdict: str | None, case: JudgedCase) -> float:
+def _measure_agreement_with_people(verdict: str | None, case: "JudgedCase") -> float:
     """Return 1 if a verdict equals people's choice, 0.5 if only one of them is a tie, and otherwise 0."""
     return 1 - abs(WINS[verdict] - WINS[case.facts["human"]])
 

@@ -1,7 +1,5 @@
 """A judge's certificate: its agreement with people and other judges, and its results on mutated answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
