@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import cycle, islice, zip_longest
+from itertools import cycle, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
-from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json_records, read_text, require_type
+from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_text, require_type
 from evalsuite.benchmarks.treb.rules import list_broken_rules
 from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.core.keywords import read_options
@@ -324,8 +324,11 @@ def _find_csv_file(name: str, path: Path, root: Path) -> str | None:
 
 
 PIECE = 1 << 20  # Number of characters that are read from a file at a time.
-_COMMA = re.compile(r"\s*,\s*")
+# A comma that precedes a record, and what may follow the last record (with a comma if the list is empty, see below).
+_COMMA = re.compile(r"\s*,\s*+(?!\])")
+_END = re.compile(r"\s*(?:,?\s*\]\s*)?")
 _DECODER = json.JSONDecoder()
+_LONGEST_TOKEN = 16  # A literal or an escape that the end of the text cuts off has fewer characters.
 
 
 def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -335,10 +338,10 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
-            beginning = file.read(PIECE).lstrip()
-            if not beginning:
+            beginning = file.read(PIECE)
+            if not beginning.strip():
                 raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
-            if beginning.startswith("["):
+            if beginning.lstrip().startswith("["):
                 yield from _stream_json_list(path, beginning, file)
                 return
             file.seek(0)
@@ -353,21 +356,42 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _stream_json_list(path: Path, beginning: str, file: TextIO) -> Iterator[tuple[str, Mapping[str, Any]]]:
     # The bracket becomes a comma, so that a comma precedes each record.
-    text, number, at = f",{beginning[1:]}", 0, 0
+    text, number, at, is_beginning = beginning.replace("[", ",", 1), 0, 0, True
     while True:
         while comma := _COMMA.match(text, at):
-            try:
-                _, end = _DECODER.raw_decode(text, comma.end())
-            except (ValueError, RecursionError):
+            place = f"record {number + 1}"
+            if text.startswith("[", comma.end()):
+                raise DatasetError(path, place, "a list", "an object")
+            end, is_cut = _find_end_of_value(text, comma.end())
+            if end is None:
                 break
-            number, place = number + 1, f"record {number + 1}"
             yield place, require_type(parse_json(text[comma.end() : end], path, place), dict, path, place)
-            at = end
-        # Read twice as much each time, because each attempt parses a long record again from its beginning.
-        piece = file.read(max(PIECE, len(text) - at))
+            number, at = number + 1, end
+        else:
+            place, is_cut = f"the place after record {number}", bool(_END.fullmatch(text, at))
+        # After a fault, read no more, because the file may be large. Otherwise, read twice as much each time, because
+        # each attempt parses a long record again from its beginning.
+        piece = file.read(max(PIECE, len(text) - at)) if is_cut else ""
         if not piece:
             break
-        text, at = text[at:] + piece, 0
-    if text[at:].strip() != "]":
-        # The list is empty or faulty. Reading the file as a whole raises an error with line and column.
-        yield from islice(read_json_records(path), number, None)
+        text, at, is_beginning = text[at:] + piece, 0, is_beginning and not at
+    # Unless the remaining text is the end of the list, parsing raises an error. The error states the line and the
+    # column if `text` is still the beginning of the file, and otherwise the record.
+    if is_beginning:
+        parse_json(text.replace(",", "[", 1), path)
+    else:
+        parse_json(f"[{{}}{text[at:]}", path, place)
+
+
+def _find_end_of_value(text: str, start: int) -> tuple[int | None, bool]:
+    """Find the position after the JSON value at `start`; None if the value is faulty or cut off by the text's end.
+
+    Returns:
+        The position, and whether the value is cut off.
+    """
+    try:
+        return _DECODER.raw_decode(text, start)[1], False
+    except json.JSONDecodeError as error:
+        return None, error.msg.startswith("Unterminated string") or error.pos > len(text) - _LONGEST_TOKEN
+    except (ValueError, RecursionError):
+        return None, False

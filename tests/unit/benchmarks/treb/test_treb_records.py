@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any
 
@@ -278,24 +278,53 @@ def test_json_lines_are_streamed_by_line(tmp_path: Path) -> None:
     assert list(read_raw_records(file)) == [("line 1", {"a": 1}), ("line 3", {"a": "铁"})]
 
 
-@pytest.mark.usefixtures("in_small_pieces")
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "at_once", "in_pieces"),
     [
-        ('[{"a": 1}, {"b"', "line 1, column 16: found the end of the text, expected JSON"),
-        ('[{"a": 1} {"b": 2}]', "line 1, column 11: found '{\"b\": 2}]', expected JSON"),
-        ('[{"a": 1}, ]', "line 1, column 1[02]: found '.*', expected JSON"),
-        ('[{"a": 1}] more', "line 1, column 12: found 'more', expected JSON"),
-        ("[1]", "record 1: found 1, expected an object"),
-        ('[{"a": 1}', "line 1, column 10: found the end of the text, expected JSON"),
-        ('[{"a": "\\ud800"}]', "record 1: found half of a surrogate pair"),
+        ('[{"a": 1}, {"b"', "line 1, column 16: found the end of the text", "record 2: found the end of the text"),
+        ('[{"a": 1} {"b": 2}]', "line 1, column 11: found '{\"b\": 2}]'", "line 1, column 11: found '{"),
+        ('[{"a": 1}, {"b": 2} 3]', "line 1, column 21: found '3]'", "after record 2: found '3"),
+        ('[{"a": 1}, {"b": x, "c": ""}]', "line 1, column 18: found 'x, ", "record 2: found 'x, "),
+        ('[{"a": 1}, ]', "line 1, column 1[02]: found '.*'", "line 1, column 1[02]: found '.*'"),
+        ('[{"a": 1}] more', "line 1, column 12: found 'more'", "line 1, column 12: found 'm"),
+        ("[1]", "record 1: found 1, expected an object", "record 1: found 1, expected an object"),
+        ("[[{}]]", "record 1: found a list, expected an object", "record 1: found a list, expected an object"),
+        ('[{"a": 1}', "line 1, column 10: found the end of the text", "line 1, column 10: found the end of the text"),
+        ('[{"a": "\\ud800"}]', "record 1: found half of a surrogate", "record 1: found half of a surrogate"),
     ],
 )
-def test_a_fault_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_a_fault_is_told_with_its_place(
+    tmp_path: Path, text: str, at_once: str, in_pieces: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "broken.json"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(DatasetError, match=at_once):
         list(read_raw_records(file))
+    monkeypatch.setattr(dataset, "PIECE", 3)
+    with pytest.raises(DatasetError, match=in_pieces):
+        list(read_raw_records(file))
+
+
+@pytest.mark.parametrize("place", [1, 198])
+@pytest.mark.parametrize(
+    "fault", ['{"a" 1}', '{"a": 1} {"b": 2}', '[{"a": 1}', '{"a": 1}]', '{"a": [1}', f"{'[' * 9999}"]
+)
+def test_a_fault_in_a_large_file_does_not_bring_the_file_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, fault: str
+) -> None:
+    monkeypatch.setattr(dataset, "PIECE", 1 << 16)
+    file = tmp_path / "large.json"
+    records = [json.dumps({"text": "x" * 50_000})] * 200
+    records[place] = fault
+    file.write_text(f"[{','.join(records)}]", encoding="utf-8")
+    tracemalloc.start()
+    try:
+        with pytest.raises(DatasetError):
+            deque(read_raw_records(file), maxlen=0)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000
 
 
 @pytest.mark.usefixtures("in_small_pieces")
