@@ -3,8 +3,10 @@
 import csv
 import io
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -122,9 +124,19 @@ def read_table(source: Mapping[str, Any]) -> SourceTable:
         if not path:
             return parse_markdown(source["markdown"], header_rows)
         if is_large_table(source):
-            with Path(path).open(encoding="utf-8-sig", newline="") as file:
-                return read_csv(file, header_rows, FIRST_ROWS)
+            with _COUNTING:
+                return _read_first_rows(path, header_rows)
         return read_csv(io.StringIO(read_text(Path(path)), newline=""), header_rows)
     except (OSError, ValueError) as error:
         expected = "a table as CSV in UTF-8" if path else "a table"
         raise DatasetError(path or "a table in Markdown", "", str(error), expected) from error
+
+
+_COUNTING = threading.Lock()  # Held while a large file is read, so that concurrent cases do not all read the same file.
+
+
+@lru_cache(maxsize=128)
+def _read_first_rows(path: str, header_row_count: int) -> SourceTable:
+    """Read the beginning of a large CSV file; cached, because counting the rows of 100 MB takes three seconds."""
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        return read_csv(file, header_row_count, FIRST_ROWS)

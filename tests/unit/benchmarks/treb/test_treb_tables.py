@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -136,6 +137,15 @@ def test_of_a_large_file_only_the_beginning_is_parsed(tmp_path: Path, monkeypatc
     assert format_table(table, "", "tcot_markdown", 10_000) == format_table(whole, "", "tcot_markdown", 10_000)
     given = Sample("s", "?", metadata={"tables": [source(path)]})
     assert make_sandbox_tables(given) == {"df": TableFile(path, 1)}
+
+
+def test_the_rows_of_a_large_file_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.csv"
+    path.write_text("a,b\n" + "1, x\n" * 70, encoding="utf-8")
+    monkeypatch.setattr("evalsuite.benchmarks.treb.tables.LARGEST", 100)
+    with ThreadPoolExecutor(4) as threads:
+        first, *others = threads.map(read_table, [source(path)] * 8)
+    assert all(table is first for table in others)
 
 
 @pytest.mark.parametrize("content", [b"a,b\n\xff,1\n" * 60, b'a,"b\n' + b"x" * 200_000])
