@@ -67,6 +67,7 @@ def text_scores(sample: Sample, transcript: Transcript) -> dict[str, float | Sco
 def _compute_measures(
     sample: Sample, transcript: Transcript, measures: Mapping[str, Callable[[str, str], float]]
 ) -> dict[str, float | Score]:
+    """Measure an answer; return nothing without a reference, and zeros with a note if the answer's program failed."""
     if not _has_reference(sample):
         return {}
     note = explain_failed_program(sample, transcript)

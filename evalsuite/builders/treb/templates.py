@@ -1,4 +1,7 @@
-"""TReB's templates of questions in English and Chinese; answers are computed in plain Python."""
+"""TReB's templates of questions in English and Chinese.
+
+Answers are computed without pandas, because the programs that verify them use pandas.
+"""
 
 # ruff: noqa: RUF001 - Chinese punctuation
 
