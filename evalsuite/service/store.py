@@ -119,7 +119,7 @@ class SqliteStore(Answers):
 
     async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store an answer (see `Answers.store_completion`); an expired answer is replaced."""
-        self._session = self._numbers.get(CURRENT_CLIENT.get().name)
+        self._database.session = self._numbers.get(CURRENT_CLIENT.get().name)
         if self._max_age is not None:
             bound = time.time() - self._max_age
             self._queue.queue_write(
@@ -128,7 +128,7 @@ class SqliteStore(Answers):
         return await super().store_completion(key, request, completion)
 
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
-        self._session = self._numbers.get(CURRENT_CLIENT.get().name)
+        self._database.session = self._numbers.get(CURRENT_CLIENT.get().name)
         return super().record_call_start(key, reserved)
 
     def check_health(self) -> None:
