@@ -371,8 +371,7 @@ class Gateway:
 
     async def aclose(self) -> None:
         """Close everything and end the calls in flight; calls that cost money get a short time to finish."""
-        backends = [upstream.backend for upstream in self._upstreams.values()]
-        if self.limiter.connections.in_flight and any(backend.metered for backend in backends):
+        if self.limiter.connections.in_flight and any(each.backend.metered for each in self._upstreams.values()):
             self.limiter.connections.most = 0
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE):
@@ -381,8 +380,8 @@ class Gateway:
         for call in list(self._calls.values()):
             call.cancel()
         await asyncio.gather(*self._calls.values(), return_exceptions=True)
-        for backend in backends:
-            await backend.aclose()
+        for upstream in self._upstreams.values():
+            await upstream.backend.aclose()
         self.store.close()
 
 

@@ -232,6 +232,25 @@ def test_the_end_waits_no_longer_than_a_moment_and_not_for_what_is_free(
     assert backend.closed
 
 
+def test_a_model_that_is_first_asked_while_the_gateway_closes_is_closed_too(house: House, virtual: Virtual) -> None:
+    model, judge = house.Backend(slow(GRACE - 1)), house.Backend(house.echo)
+
+    async def main() -> None:
+        gateway = house.gateway(model)
+        gateway._open_backend = lambda name, _: judge if name == "judge" else model
+        tasks = [asyncio.create_task(gateway.ask(house.request()))]
+        await asyncio.sleep(0.5)
+        closing = asyncio.create_task(gateway.aclose())
+        await asyncio.sleep(0.5)
+        tasks.append(asyncio.create_task(gateway.ask(replace(house.request(), model="judge"))))
+        await closing
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    virtual(main())
+    assert model.closed
+    assert judge.closed
+
+
 def test_the_request_is_kept_for_people_without_the_secrets_of_its_address(house: House, virtual: Virtual) -> None:
     backend = house.Backend(house.echo, "openai http://host/v1")
 
