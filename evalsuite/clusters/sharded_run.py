@@ -65,7 +65,7 @@ def run_shard(part: int, arguments: Sequence[str], token: str | None, collector:
                     ended = process.poll() is not None
                     lines, sent = _read_records_after(folder / JOURNAL, sent)
                     if lines:
-                        # Wait for each transfer, so that unsent records do not fill the memory if the network is slow.
+                        # This waits for the transfer, so that a slow network does not fill the memory with records.
                         collector.put_nowait_batch(lines)
                     if not ended:
                         time.sleep(POLL_PAUSE)

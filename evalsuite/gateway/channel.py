@@ -36,7 +36,7 @@ class GatewayProxy:
         self._channel, self._background, self._stop = channel, background, stop
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        # execnet calls this in a thread of its own, with None at the end of the channel.
+        # execnet calls the function in a thread of its own, and passes None when the channel ends.
         channel.setcallback(lambda text: background.schedule_call(self._receive_answer, text), endmarker=None)
 
     async def ask(self, request: Request) -> Completion:

@@ -72,6 +72,7 @@ class StoredBatches:
         return None if row is None else str(row[0])
 
     def store_results(self, number: int, results: Sequence[tuple[str, str]]) -> None:
+        """Store the results of a batch by key, before any caller receives them."""
         statement = "UPDATE batch_lines SET result = ? WHERE number = ? AND key = ?"
         with self._database.transaction() as db:
             db.executemany(statement, ((result, number, key) for key, result in results))

@@ -206,6 +206,7 @@ class DirectClient(httpx2.AsyncClient):
         self._direct_transport = transport
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """Send a request, and read the whole answer."""
         rehearsed = _REHEARSED.get()
         if rehearsed is not None:
             rehearsed.append(request)

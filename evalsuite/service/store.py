@@ -210,7 +210,7 @@ class PostgresStore:
     """
 
     read_only, shared = False, True
-    # The sessions that run the cases store outcomes of requests and tool calls.
+    # Both are None, because a gateway runs no cases: the sessions that run them store outcomes and tool calls.
     outcomes: Any = None
     tool_calls: Any = None
 
