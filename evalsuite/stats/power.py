@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, gammaln, nctdtr, nctdtrinc, stdtrit, xlog1py, xlogy
@@ -11,6 +12,7 @@ from scipy.special import betainc, gammaln, nctdtr, nctdtrinc, stdtrit, xlog1py,
 from evalsuite.stats.inputs import Array, Values, check_probability, convert_to_floats
 
 MOST_CASES = 10**9  # Largest number of cases that a search tries.
+BLOCK = 256  # Numbers of discordant cases that are computed together.
 
 
 def power_share(n: int, discordance: float, difference: float, confidence: float = 0.95) -> float:
@@ -40,7 +42,8 @@ def power_share(n: int, discordance: float, difference: float, confidence: float
     spread = 9 * math.sqrt(n * discordance * (1 - discordance)) + 9
     first, last = max(0, int(n * discordance - spread)), min(n, math.ceil(n * discordance + spread))
     changed = np.arange(first, last + 1)
-    wins = _find_most_wins(changed, 1 - confidence)
+    blocks = [_find_most_wins(block, 1 - confidence) for block in range(first // BLOCK, last // BLOCK + 1)]
+    wins = np.concatenate(blocks)[first % BLOCK :][: len(changed)]
     shown = _compute_binomial_cdf(wins, changed, (1 - difference / discordance) / 2)
     ways = gammaln(n + 1) - gammaln(changed + 1) - gammaln(n - changed + 1)
     chances = np.exp(ways + xlogy(changed, discordance) + xlog1py(n - changed, -discordance))
@@ -52,8 +55,10 @@ def _compute_binomial_cdf(k: Array, n: Array, share: float) -> Array:
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, betainc(np.maximum(n - k, 1), k + 1, 1 - share)))
 
 
-def _find_most_wins(changed: Array, level: float) -> Array:
-    """Find, for each number of discordant cases, the most wins with a significant drop; -1 if none."""
+@lru_cache(maxsize=1024)  # Cached, because the steps of a search need nearly the same blocks.
+def _find_most_wins(block_number: int, level: float) -> Array:
+    """Find, for each number of discordant cases in a block, the most wins with a significant drop; -1 if none."""
+    changed = np.arange(block_number * BLOCK, (block_number + 1) * BLOCK)
     few, many = np.full(changed.shape, -1), changed // 2 + 1  # A share drops only if wins are fewer than losses.
     while (many - few > 1).any():
         middle = (few + many) // 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from evalsuite.stats import compare_paired, paired_difference
+from evalsuite.stats import compare_paired, detectable_share, paired_difference, power
 from evalsuite.stats.power import DifferenceVariance, compute_dispersion, estimate_within_variance, power_share
 
 
@@ -80,3 +80,10 @@ def test_questions_that_share_a_source_count_for_less() -> None:
 def test_where_every_case_changes_the_power_is_that_of_the_sign_test(n: int) -> None:
     most = max(wins for wins in range(n) if 2 * binom.cdf(wins, n, 0.5) <= 0.05)
     assert power_share(n, 1.0, 0.2) == pytest.approx(binom.cdf(most, n, 0.4), rel=1e-9)
+
+
+def test_the_steps_of_a_search_share_their_significant_numbers_of_wins() -> None:
+    power._find_most_wins.cache_clear()
+    detectable_share(1560, 0.1)
+    searched = power._find_most_wins.cache_info()
+    assert searched.misses <= 1560 // power.BLOCK + 1 < searched.hits
