@@ -117,7 +117,7 @@ def run_judge(options: Namespace) -> int:
 
 
 def _require_labels_of_run(sheets: "Sequence[LabelSheet]", records: Sequence[Record], run: Path) -> None:
-    """Raise RunError if no label belongs to a case of the run, or a label to another answer or question than its."""
+    """Raise RunError if no label belongs to a case of the run, or if one belongs to another answer or question."""
     current = {record.case: hash_content(record) for record in records}
     labelled = {case for sheet in sheets for case in sheet.labels}
     if labelled and not labelled & current.keys():

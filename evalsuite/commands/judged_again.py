@@ -82,6 +82,7 @@ async def rejudge_answers(
     Args:
         mutation_limit: the maximum number of cases per kind of mutation, drawn at random with the seed.
         store: the file that stores the judge's answers, so that each answer is paid for only once.
+        people: people's labels by case.
     """
     gateway = _open_judge_gateway(settings, store)
     try:

@@ -414,7 +414,7 @@ CRITERION = re.compile(r"(?:criterion )?#?(\d{1,3})\b", re.IGNORECASE)
 
 
 def _list_entries_in_json(text: str, questions: Sequence[str]) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the criterion's number, verdict and reason of each entry; its position counts if it names no criterion."""
+    """Yield each entry's criterion number, verdict and reason; if it names no criterion, its position is the number."""
     entries = [entry for entry in _find_list_in_json(text, "answers") or () if isinstance(entry, Mapping)]
     for at, entry in enumerate(entries, 1):
         name = str(entry.get("criterion")).strip()

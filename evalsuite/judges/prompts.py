@@ -118,7 +118,7 @@ def map_sections_to_fields(fields: Sequence[str] | Mapping[str, str]) -> dict[st
 
 
 def make_field_sections(sample: Sample, transcript: Transcript, fields: Mapping[str, str]) -> list[Part]:
-    """Make the sections that show fields, keyed by section name; the function `rubric` lists the possible fields."""
+    """Make the sections of the prompt; `fields` maps their names to fields, which the function `rubric` describes."""
     parts: list[Part] = []
     for name, source in fields.items():
         if source == "conversation":

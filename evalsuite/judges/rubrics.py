@@ -286,7 +286,7 @@ class Rubric:
     async def _combine_votes(
         self, criteria: Criteria, shown: Shown, model: Model, votes: list[Vote[Reading]]
     ) -> tuple[float, list[Vote[Reading]]]:
-        """Combine votes to one value; if it fails, request more votes, up to the number `confirm_failures`.
+        """Combine votes to one value; if this value fails, request more votes, up to the number `confirm_failures`.
 
         The value is NaN if at least half of the votes cannot tell. Raise JudgeError if too few votes are readable.
         """

@@ -144,7 +144,8 @@ def _fit_logistic_regression(
 ) -> Callable[[Array], tuple[float, float]]:
     """Fit a logistic regression with cluster-robust covariance (Liang and Zeger, Biometrika 73, 1986).
 
-    Return a function that estimates a linear combination of the coefficients, and half its interval's width.
+    The result is a function that takes the weights of a linear combination of the coefficients; it returns the
+    combination's estimate and half the width of its interval.
 
     Args:
         balanced: rows that are added to the design matrix, each with a quarter of a win and a quarter of a loss. Each
@@ -176,7 +177,8 @@ def _fit_logistic_regression(
     quantile = float(stdtrit(max(number - 1, 1), (1 + confidence) / 2))
 
     def estimate_contrast(contrast: Array) -> tuple[float, float]:
-        # Use the larger of the cluster-robust and the usual error, as the robust error is too small if losses are rare.
+        # Use the larger of the cluster-robust and the usual standard error, because the robust error is too small if
+        # losses are rare.
         variance = max(float(contrast @ covariance @ contrast) for covariance in (robust, bread))
         return float(contrast @ coefficients), quantile * math.sqrt(variance)
 
