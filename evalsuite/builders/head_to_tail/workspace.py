@@ -57,6 +57,11 @@ def decompress_file(path: Path, advance: Callable[[int], object]) -> Iterator[by
         raise DatasetError(path, place, problem, "a readable, undamaged file") from error
 
 
+def _decompress_without_returns(path: Path, advance: Callable[[int], object]) -> Iterator[bytes]:
+    """Decompress a file as `decompress_file` does, and remove all carriage returns."""
+    return (block.replace(b"\r", b"") for block in decompress_file(path, advance))
+
+
 def _read_blocks(file: Any) -> Iterator[bytes]:
     while piece := file.read(BLOCK):
         yield piece
@@ -183,8 +188,7 @@ def replace_surrogates(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def find_malformed_line(path: Path, check: Check, skip: int) -> DatasetError | None:
     """Return an error about the first malformed line, ignoring the first `skip` lines; None if there is none."""
     endless = ("a line without end", f"at most {LONGEST:,} bytes")
-    blocks = (block.replace(b"\r", b"") for block in decompress_file(path, int))
-    for number, line in enumerate(split_lines(blocks), 1):
+    for number, line in enumerate(split_lines(_decompress_without_returns(path, int)), 1):
         too_long = endless if len(line) > LONGEST else None
         if number > skip and (wrong := too_long or _find_encoding_error(line) or check(line.decode())):
             return DatasetError(path, f"line {number}", *wrong)
@@ -294,12 +298,12 @@ def stream_tsv(
 
     `header` has the names of the first columns of a file without a header; the file may have more columns.
     """
-    start = next(split_lines(decompress_file(path, int)), None)
+    start = next(split_lines(_decompress_without_returns(path, int)), None)
     if not start:
         raise DatasetError(path, "line 1", "an empty file" if start is None else "an empty line", "data")
     if wrong := _find_encoding_error(start):
         raise DatasetError(path, "line 1", *wrong)
-    heads = start.decode().replace("\r", "").split("\t")
+    heads = start.decode().split("\t")
     if header:
         if len(heads) < len(header):
             expected = f"at least {len(header)}: {', '.join(header)}"
@@ -310,8 +314,8 @@ def stream_tsv(
         raise DatasetError(path, "line 1", columns_there[:300], f"a header with the column {missing[0]!r}")
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check, skip = partial(_find_row_defect, types=types), 0 if header else 1
-    blocks = (block.replace(b"\r", b"") for block in decompress_file(path, workspace.progress.advance))
-    with workspace.stream_dump(path, refuse_long_lines(blocks), "\t", types, check, skip) as stream:
+    blocks = refuse_long_lines(_decompress_without_returns(path, workspace.progress.advance))
+    with workspace.stream_dump(path, blocks, "\t", types, check, skip) as stream:
         yield stream
 
 

@@ -140,6 +140,21 @@ def test_lines_are_the_same_wherever_blocks_are_cut(data: bytes, size: int) -> N
     assert list(split_lines(_cut(data, size))) == data.removesuffix(b"\n").split(b"\n") * bool(data)
 
 
+@pytest.mark.parametrize(
+    ("data", "found"), [(b"", "file"), (b"\r", "file"), (b"\na\tb\n", "line"), (b"\r\na\tb\r\n", "line")]
+)
+def test_a_table_that_begins_with_nothing_is_told(
+    tmp_path: Path, workspace: Workspace, data: bytes, found: str
+) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(data)
+    with (
+        pytest.raises(DatasetError, match=f"line 1: found an empty {found}"),
+        stream_tsv(workspace, path, {"a": "VARCHAR"}),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("name", ["bomb.tsv.gz", "bomb.json.gz", "bomb.ttl.gz"])
 def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
     tmp_path: Path, workspace: Workspace, name: str
