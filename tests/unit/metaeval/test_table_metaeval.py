@@ -147,6 +147,13 @@ def test_outputs_are_ordered_only_within_their_reference() -> None:
     assert line["Kendall within"].value == pytest.approx(sum(expected) / 2)
 
 
+@pytest.mark.usefixtures("few_resamples")
+def test_the_metric_that_agrees_best_comes_first() -> None:
+    rated = [RatedTable(WANTED, str(place), "html", float(place)) for place in range(4)]
+    values = {"table_score": [3.0, 2.0, 1.0, 0.0], "teds": [0.0, 1.0, 2.0, 3.0], "rms": [0.0, 2.0, 1.0, 3.0]}
+    assert [line.metric for line in compute_agreements(rated, values)] == ["teds", "rms", "table_score"]
+
+
 def test_an_unreadable_output_counts_zero_unless_the_file_has_a_number() -> None:
     rated = [RatedTable(text, WANTED, "html", 1.0, {"teds": 0.3}) for text in ("Sorry.", WANTED)]
     filled = fill_unreadable_scores(rated, [False, True], {"table_score": [1.0], "teds (file)": [0.3]})
