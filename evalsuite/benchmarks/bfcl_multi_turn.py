@@ -52,7 +52,11 @@ def map_class_modules(package: str) -> Mapping[str, str]:
 
 
 def make_world(package: str, sample: Sample) -> Any:
-    """Make an object with a sample's functions as its tools; its attribute `instances` holds their objects by class."""
+    """Make an object whose tools are a sample's functions.
+
+    Its attribute `instances` maps the names of the authors' classes to the objects that the functions act on, in their
+    initial state.
+    """
     modules, about = map_class_modules(package), sample.metadata
     instances = {}
     for name in about["classes"]:

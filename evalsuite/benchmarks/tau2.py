@@ -164,7 +164,7 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     state = read_optional_field(task, "initial_state", dict, path, where)
     history = _read_message_history(state, path, where)
     given = read_optional_field(state, "initialization_data", dict, path, where)
-    begun = _read_objects(state, "initialization_actions", "func_name", path, where)
+    initial_actions = _read_objects(state, "initialization_actions", "func_name", path, where)
     written = [call for message in history for call in message.get("tool_calls") or []]
     criteria = read_optional_field(task, "evaluation_criteria", dict, path, where) or {"reward_basis": []}
     basis = _read_texts({"reward_basis": DEFAULT_BASIS, **criteria}, "reward_basis", path, where)
@@ -182,10 +182,11 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
             "nl_assertions": _read_texts(criteria, "nl_assertions", path, where),
             # The customer's tools in this task; None means all of the customer's tools.
             "user_tools": task.get("user_tools"),
-            # The method's name, positional and named arguments, and True if the call is a past call of a tool.
+            # The world's initial data, initial actions and past tool calls, as calls of its methods: the method's name,
+            # positional and named arguments, and True if the call is a tool call.
             "initial_calls": [
                 *((method, [given[name]], {}, False) for name, method in DATA_METHODS.items() if given.get(name)),
-                *((call["func_name"], [], call.get("arguments") or {}, False) for call in begun),
+                *((call["func_name"], [], call.get("arguments") or {}, False) for call in initial_actions),
                 *((call["name"], [], call.get("arguments") or {}, True) for call in written),
             ],
             # The agent sees neither the customer's calls nor their results.

@@ -144,7 +144,7 @@ FAILURES_SHOWN = 3
 def tabulate_change_effects(items: Sequence[tuple[str, str, Format]]) -> tuple[Table, bool]:
     """Compare every table with changed versions of itself; tabulate how the score responds to each kind of change.
 
-    Also return whether every score meets its rule.
+    `items` has each table's name, text and format. Also return whether every score meets its rule, such as `stays 1`.
     """
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     failures: dict[tuple[str, str], list[str]] = defaultdict(list)

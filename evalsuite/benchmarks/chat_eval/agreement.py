@@ -89,11 +89,11 @@ def list_responses(tally: Tally, metric: str | None = None) -> list[RatedRespons
 def correlate_ratings(
     tally: Tally, coefficient: Coefficient, aspects: Sequence[str] = ASPECT_NAMES, metric: str | None = None
 ) -> Estimate | None:
-    """Correlate the judge's scores (or an overlap metric) with people's ratings over all responses, aspect by aspect.
+    """Correlate the judge's scores (or the values of `metric`) with people's ratings, aspect by aspect.
 
-    Return the mean of the correlations, as UniEval does; None if it is undefined. Its interval is a jackknife over
-    dialogues. People's overall rating, as the only aspect, is correlated with the mean score over the four aspects,
-    each scaled to [0, 1].
+    Return the mean of the correlations over all responses, as UniEval does; None if it is undefined. Its interval is a
+    jackknife over dialogues. If `OVERALL` is the only aspect, correlate people's overall rating with the mean score
+    over the four aspects, each scaled to [0, 1].
     """
     from evalsuite.stats.correlation import rank_interval
 

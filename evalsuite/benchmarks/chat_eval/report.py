@@ -224,7 +224,8 @@ def pair_ballots(row: Row, turns: int, *, simultaneous: bool = False) -> Iterato
     """Pair each ballot with the same debater's next ballot, separately for each order of the answers.
 
     Yield the number of the earlier turn (from 1), whether the debater saw a new speech between the two ballots, and the
-    verdict or the scores of both. If all debaters are `simultaneous`, none sees one between the last two ballots.
+    verdict or the scores of each ballot. If `simultaneous`, all debaters speak at the same time, so no debater sees a
+    new speech between the last two ballots.
     """
     ballots = [(ballot, ballot["turn"]) for ballot in row.facts["interim"]]
     ballots += [(ballot, turns) for ballot in row.facts.get("ballots", ())]
@@ -308,6 +309,7 @@ PUBLISHED_LINES: Mapping[str, tuple[str, Mapping[int, tuple[float, float]]]] = {
         {1: (0.538, 0.27), 2: (0.60, 0.33), 3: (0.55, 0.28), 4: (0.563, 0.28), 5: (0.538, 0.23)},
     ),
 }
+# Each chart's metric, its estimate for a panel's comparisons, its style, and the limits of its axis.
 FIGURES: tuple[tuple[str, Callable[[Tally], Estimate | None], Style, tuple[float, float]], ...] = (
     ("accuracy", lambda tally: tally.estimate("accuracy"), "percent", (0.0, 1.0)),
     ("kappa", compute_kappa, "number", (-1.0, 1.0)),

@@ -105,7 +105,9 @@ _LONGEST_PROLOGUE = 1 << 20
 _LONGEST_RECORD = 1 << 23
 
 
-# A person's name; for a thesis by a single author, also its kind, its title, its schools, and its year.
+# The columns of the table `credited`: a person's name; then a thesis's kind, its title without the final full stop, its
+# schools (joined by `_SEPARATOR`; None without schools), and its year. For works that are not a thesis by a single
+# author, only the name is not None.
 Credit = tuple[str | int | None, ...]
 
 

@@ -111,7 +111,7 @@ class GoodreadsSource(QuestionSource):
             publisher = (main.publisher or "").lower()
             same_publisher = [each for each in fitting if (each.publisher or "").lower() == publisher]
             same_year = [each for each in editions if each.year == main.year]
-            # Without the name of any author, the answers would be incomplete.
+            # If the name of an author is missing, list no authors, because the answer would be incomplete.
             authors = [author_names.get(author) for author in main.authors]
             answers: dict[QuestionTemplate, Iterable[Answer | None]] = {
                 AUTHOR: [] if None in authors else authors,
