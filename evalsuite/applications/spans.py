@@ -201,10 +201,11 @@ def _read_openinference_messages(attributes: Mapping[str, Any], prefix: str) -> 
     read: list[Message] = []
     for place, message in sorted(messages.items()):
         role = message.get("role", "user")
-        # Each text of a message with several contents is an attribute, with the content's number in its name.
-        names = [name for name in message if name.endswith(".message_content.text")]
-        texts = [str(message[name]) for name in sorted(names, key=lambda name: int(name.split(".")[1]))]
-        text = str(message.get("content") or "") or "\n".join(texts)
+        text = str(message.get("content") or "")
+        if not text:
+            # Each text of a message with several contents is an attribute, with the content's number in its name.
+            names = [name for name in message if name.endswith(".message_content.text")]
+            text = "\n".join(str(message[name]) for name in sorted(names, key=lambda name: int(name.split(".")[1])))
         requested = tuple(
             ToolCall(call.get("id", ""), call.get("function.name", ""), call.get("function.arguments", "{}"))
             for _, call in sorted(calls[place].items())

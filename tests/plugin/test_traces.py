@@ -187,6 +187,7 @@ def test_spans_of_openinference_are_read(tmp_path: Path) -> None:
         attribute("llm.input_messages.0.message.content", "Oslo?"),
         attribute(f"{said}role", "assistant"),
         attribute(f"{said}content", "I look."),
+        attribute(f"{said}contents.all.message_content.text", "A name without a number counts only without a content."),
         attribute(f"{made}function.name", "weather"),
         attribute(f"{made}function.arguments", '{"city": "Oslo"}'),
         attribute("llm.token_count.prompt", 7),
