@@ -21,7 +21,6 @@ BASE_URL = "http://evalsuite.invalid/v1"
 KEY = "the-gateway-holds-the-key"
 
 
-# Despite its name, httpx2's MockTransport serves requests by any function, without a socket.
 async def _answer_request(api: CaseApi, request: httpx2.Request) -> httpx2.Response:
     """Answer a client's request, whose body is read, within its time limit, which `with_options(timeout=...)` sets.
 
@@ -54,6 +53,7 @@ def make_async_client(api: CaseApi, loop: asyncio.AbstractEventLoop) -> AsyncOpe
     async def answer_request(request: httpx2.Request) -> httpx2.Response:
         return await await_on_loop(_answer_request(api, request), loop)
 
+    # Despite its name, `MockTransport` is not only for tests: it passes each request to a function, without a socket.
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer_request))
     return _AsyncClient(api_key=KEY, base_url=BASE_URL, http_client=client, max_retries=0, timeout=None)
 

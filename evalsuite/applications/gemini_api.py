@@ -29,7 +29,7 @@ FINISH = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
 def convert_request(body: Mapping[str, Any]) -> chat_api.ChatRequest:
-    """Convert a request of the generateContent API; raise BadRequest for a field that a chat model cannot get."""
+    """Convert a request of the generateContent API; raise BadRequest if a field is malformed or not supported."""
     try:
         given = _to_camel_case(body)
         for name in sorted(given.keys() - READ_FIELDS):
@@ -178,7 +178,11 @@ def _make_tool_choice_params(tool_config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_content_response(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer of the generateContent API; its id contains `number`, which counts the case's answers."""
+    """Make the whole answer of the generateContent API; its id contains `number`, which counts the case's answers.
+
+    Raises:
+        BadRequest: the model called a function with arguments that are not a JSON object.
+    """
     parts: list[dict[str, Any]] = [{"text": completion.text}] if completion.text else []
     parts += [
         {"functionCall": {"id": call.id, "name": call.name, "args": chat_api.parse_arguments_as_object(call)}}

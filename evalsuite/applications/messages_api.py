@@ -22,7 +22,7 @@ STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filte
 
 
 def convert_request(body: Mapping[str, Any]) -> chat_api.ChatRequest:
-    """Convert a request of the Messages API; raise BadRequest for a field that a chat model cannot get."""
+    """Convert a request of the Messages API; raise BadRequest if a field is malformed or not supported."""
     given = {name: value for name, value in body.items() if value is not None}
     for name in sorted(given.keys() - SENT.keys() - READ_ELSEWHERE - LEFT_OUT):
         raise chat_api.make_field_error(name, given[name])
@@ -118,7 +118,11 @@ def _make_tool_choice_params(tool_choice: Mapping[str, Any] | None) -> dict[str,
 
 
 def make_message_object(completion: Completion, model: str, number: int) -> dict[str, Any]:
-    """Make the whole answer of the Messages API; its id contains `number`, which counts the answers of the case."""
+    """Make the whole answer of the Messages API; its id contains `number`, which counts the answers of the case.
+
+    Raises:
+        BadRequest: the model called a tool with arguments that are not a JSON object.
+    """
     content: list[dict[str, Any]] = [{"type": "text", "text": completion.text}] if completion.text else []
     content += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": chat_api.parse_arguments_as_object(call)}

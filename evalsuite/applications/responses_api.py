@@ -48,7 +48,8 @@ def make_forwarded_request(
 ) -> ChatRequest:
     """Make a request that forwards the body to a Responses API server; its `messages` only serve the transcript.
 
-    The run's parameters, `overrides`, replace the request's own. Raise BadRequest for an answer in the background.
+    `earlier_messages` are the conversation up to the response `previous_response_id`. The run's parameters,
+    `overrides`, replace the request's own. Raise BadRequest if the request asks for an answer in the background.
     """
     if body.get("background"):
         raise make_field_error("background", body["background"])

@@ -61,6 +61,7 @@ class ProgramEnvironment:
 
     @property
     def is_current(self) -> bool:
+        """Whether this is the environment of the current process."""
         return self.name == OWN
 
 

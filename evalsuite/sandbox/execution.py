@@ -59,7 +59,8 @@ def write_payload(
 ) -> None:
     """Write a round's code and inputs to an empty file, in the format that `inside/program.py` reads.
 
-    The tables precede the header, which states their sizes, because a file's size is certain only after its copy.
+    The first 8 bytes state where the description begins, which is JSON with the code and the sizes of the tables. It
+    follows the tables and the input, because a table's size is certain only after its copy.
     """
     described = []
     target.seek(8)
@@ -68,11 +69,11 @@ def write_payload(
         kind, header_rows = _write_table(target, name, source, same_pandas=same_pandas)
         described.append({"name": name, "format": kind, "header_rows": header_rows, "size": target.tell() - begin})
     target.write(stdin or b"")
-    begin, length = target.tell(), None if stdin is None else len(stdin)
+    place, length = target.tell(), None if stdin is None else len(stdin)
     facts = {"code": code, "earlier": list(earlier_code), "last": is_last, "stdin": length, "tables": described}
     target.write(json.dumps(facts).encode())
     target.seek(0)
-    target.write(begin.to_bytes(8, "big"))
+    target.write(place.to_bytes(8, "big"))
 
 
 def _write_table(

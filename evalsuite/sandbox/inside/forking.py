@@ -6,7 +6,7 @@ The host sends orders as JSON on standard input, one order per packet:
         interpreter; the answer is {"ready": true}
     {"op": "start", "key": 7, "timeout": 10.0, "once": false}         starts a program; the packet carries the
         descriptors of its payload, stdout, stderr and files
-    {"op": "go", "key": 7, "timeout": 10.0}                           runs another round of the same program
+    {"op": "go", "key": 7, "timeout": 10.0, "once": false}            runs another round of the same program
     {"op": "end", "key": 7}                                           kills the program
     {"op": "load", "modules": ["matplotlib.pyplot"]}                  imports modules for later programs
 
@@ -297,6 +297,7 @@ class ForkedProgram:
         return bool(select.select([self.pidfd], [], [], max(0, seconds))[0])
 
     def start_clock(self, timeout: float) -> None:
+        """Start the limits on wall time and CPU time of one execution of the program."""
         self.started = time.monotonic()
         self.deadline = self.started + timeout
         self.cpu_deadline = kernel.read_cpu_seconds(self.pid) + timeout

@@ -270,6 +270,7 @@ class LandlockIsolation:
         return "files" if _sum_file_bytes(self._scratch / str(key), self._limits.files) > self._limits.files else ""
 
     def kill_program(self, pid: int) -> None:
+        """Kill a program together with its process group."""
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -195,10 +195,12 @@ class ProgramRound:
         return result
 
     def show_value(self) -> None:
+        """Print the value of the last expression, unless it is None."""
         if self._value is not None:
             print(self._value)  # noqa: T201 - the program's output
 
     def show_unless_printed(self) -> None:
+        """Print the value of the last expression if the program has printed nothing."""
         _flush_output()
         if os.fstat(STDOUT).st_size == 0:
             self.show_value()
@@ -272,11 +274,11 @@ def _flush_output() -> None:
 
 def _load_payload(variables: dict[str, Any]) -> tuple[str, list[str], bool]:
     """Load the payload's tables and input; return the round's code, earlier code, and whether the round is the last."""
-    end = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
-    header, at = json.loads(os.pread(PAYLOAD, os.fstat(PAYLOAD).st_size - end, end)), 8
+    place = int.from_bytes(os.pread(PAYLOAD, 8, 0), "big")
+    facts, at = json.loads(os.pread(PAYLOAD, os.fstat(PAYLOAD).st_size - place, place)), 8
     files: dict[str, bytes | None] = {}
     frames: dict[str, Callable[[], Any]] = {}
-    for table in header["tables"]:
+    for table in facts["tables"]:
         content, name = os.pread(PAYLOAD, table["size"], at), table["name"]
         frames[name] = partial(_make_data_frame, content, table["format"], table["header_rows"])
         variables[name] = frames[name]()
@@ -284,9 +286,9 @@ def _load_payload(variables: dict[str, Any]) -> tuple[str, list[str], bool]:
         at += table["size"]
     if files:
         TableFileProvider(files, frames).install_tables()
-    if header["stdin"] is not None:
-        _provide_stdin(os.pread(PAYLOAD, header["stdin"], at))
-    return str(header["code"]), list(header["earlier"]), bool(header["last"])
+    if facts["stdin"] is not None:
+        _provide_stdin(os.pread(PAYLOAD, facts["stdin"], at))
+    return str(facts["code"]), list(facts["earlier"]), bool(facts["last"])
 
 
 def _provide_stdin(content: bytes) -> None:
