@@ -17,8 +17,8 @@ from evalsuite.core.errors import ScoringError
 from evalsuite.core.types import CHANGES, Sample, Score, Transcript
 from evalsuite.tools.execution import convert_to_json
 
-Order = Literal["exact", "in_order", "any_order", "subset", "superset"]
-ORDERS: tuple[Order, ...] = get_args(Order)
+CallOrder = Literal["exact", "in_order", "any_order", "subset", "superset"]
+ORDERS: tuple[CallOrder, ...] = get_args(CallOrder)
 CONTROLS = frozenset({"finish", "ask_to_user"})
 """Tools that episodes add, to finish or to ask the user; calls of these tools count only if they are expected."""
 
@@ -146,7 +146,7 @@ def match_calls(expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> list[in
     return [made_for.get(number) for number in range(len(expected))]
 
 
-def are_calls_accepted(order: Order, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
+def are_calls_accepted(order: CallOrder, expected: Sequence[ToolUse], made: Sequence[ToolUse]) -> bool:
     """Tell whether the calls that were made agree with the expected calls.
 
     Args:
@@ -183,7 +183,7 @@ ExpectedCalls = Callable[["Sample"], Sequence["ToolUse | Mapping[str, Any] | str
 class Calls:
     """Scores the tool calls of an episode by comparing them with expected calls; the function `tool_calls` makes it."""
 
-    order: Order
+    order: CallOrder
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None
     repeats: bool = True
 
@@ -235,7 +235,7 @@ def read_call(written: ToolUse | Mapping[str, Any] | str) -> ToolUse:
 
 
 def tool_calls(
-    order: Order = "any_order",
+    order: CallOrder = "any_order",
     *,
     expected: ExpectedCalls | Sequence[ToolUse | Mapping[str, Any] | str] | None = None,
     repeats: bool = True,

@@ -127,10 +127,10 @@ def _make_share_columns(headings: Iterable[str]) -> list[Column]:
 
 
 # A group of cases: the name of its format ("all" for all formats), the run's label, and the cases.
-Group = tuple[str, str, Tally]
+TallyGroup = tuple[str, str, Tally]
 
 
-def _tabulate_table_scores(groups: Sequence[Group]) -> Table:
+def _tabulate_table_scores(groups: Sequence[TallyGroup]) -> Table:
     rows: list[list[Cell]] = [
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
         for name, label, tally in groups
@@ -163,7 +163,7 @@ def _tabulate_passed_checks(lines: Sequence[LabelledCases]) -> Iterator[Table]:
         yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
 
-def _make_metric_tables(by_format: Sequence[Group]) -> Iterator[Table]:
+def _make_metric_tables(by_format: Sequence[TallyGroup]) -> Iterator[Table]:
     """Make the paper's Table 2: one row per model or run, one column per metric, one block per format."""
     columns = [Column("Run"), Column("Outputs", "count")]
     for metric, heading in METRICS.items():
@@ -201,7 +201,7 @@ def _estimate_metric(tally: Tally, metric: str) -> Cell:
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
-def _make_released_h_score_table(by_format: Sequence[Group]) -> Table:
+def _make_released_h_score_table(by_format: Sequence[TallyGroup]) -> Table:
     """Tabulate the published H-Score, which is a sum of several parts, by format."""
     rows: list[list[Cell]] = [
         [
@@ -236,7 +236,11 @@ ABILITIES_NOTE = "How each is computed from the tables and the text: docs/struc_
 
 
 def _make_shares_table(
-    title: str, metrics: Mapping[str, str], estimate: Callable[[Tally, str], Cell], groups: Sequence[Group], note: str
+    title: str,
+    metrics: Mapping[str, str],
+    estimate: Callable[[Tally, str], Cell],
+    groups: Sequence[TallyGroup],
+    note: str,
 ) -> Table:
     rows: list[list[Cell]] = [
         [name, label, *(estimate(tally, metric) for metric in metrics)] for name, label, tally in groups
@@ -292,7 +296,7 @@ def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             yield table
 
 
-def _make_items_table(by_format: Sequence[Group]) -> Table:
+def _make_items_table(by_format: Sequence[TallyGroup]) -> Table:
     """Make the paper's Table 1, which describes the items; runs and modes with the same items share a row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
     for name, _, tally in by_format:
