@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
 CRASH = "WorkerDied"  # The error cause in the record of a case whose process died.
 NOTABLE_REFUSALS = 0.03  # Share of refused requests above which the report mentions refusals.
-
-
 DECIDED = "every gate is decided"  # The only reason for an early end that leaves no gate open.
 FIRST = (1, False)  # The first stage; a stage is a pair (epoch, whether the case is beyond `--limit`).
 
@@ -141,11 +139,13 @@ class RunHooks(Protocol):
 
     errors: dict[str, str]
 
-    def receive_record(self, line: str) -> None: ...
+    def receive_record(self, line: str) -> None:
+        """Receive a record, as a line of `records.jsonl`, after it was stored in the journal."""
 
     def make_sections(self, run: Run, verdict: Verdict) -> list[Section]: ...
 
-    def receive_verdict(self, verdict: Verdict, folder: Path) -> None: ...
+    def receive_verdict(self, verdict: Verdict, folder: Path) -> None:
+        """Receive the verdict after all files were written."""
 
 
 class ActiveRun:
@@ -290,6 +290,7 @@ class ActiveRun:
         self.folder.write_info({"started": _format_timestamp(self._started), **self._info, **(facts or {})})
 
     def _detach_run(self, reason: str) -> None:
+        """End the session although batches are unanswered; a later session collects the answers."""
         self.detached = reason
         self._stop(reason)
 

@@ -138,6 +138,7 @@ class ReportListener:
 
     @property
     def case_count(self) -> int:
+        """The number of cases in all parts."""
         return self._config.stash[PROCESS].shard_assigner.counted
 
     @property
@@ -162,7 +163,10 @@ class ReportListener:
         return {gate.benchmark for gate in gates} - {"*", JUDGE}
 
     def is_missing_gated_cases(self) -> bool:
-        """Tell whether a session with a model ran no case, although a gate needs cases of this session."""
+        """Tell whether this session lacks the cases that a gate needs; only valid if the session has run no case.
+
+        A gate of the command line always needs cases; a gate of the ini file needs them only in a session with a model.
+        """
         if read_command_line_gates(self._config):
             return True
         if self.has_opened_run or self.settings.partial or not self.settings.model:
