@@ -39,8 +39,8 @@ ANSWER_PROCESS_NAMES = frozenset({
     "seed", "warnings", "warns", "logging", "assertLogs", "assertWarns", "vars", "pickle",
 })  # fmt: skip
 NO_PROGRAM = "the answer contains no program"
-CAUSES = {NO_PROGRAM: "missing", "stopped after": "timed out", "AssertionError": "wrong", "for input": "wrong"}
-"""Starts of the descriptions of failures, with the fact `program` of these failures."""
+CAUSES = {"stopped after": "timed out", "AssertionError": "wrong", "for input": "wrong"}
+"""Starts of the descriptions of a program's failures, each with the fact `program` of these failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ class PassesTests(SandboxUser):
     async def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, Score]:
         tests = read_tests(sample)
         code, form = build_program(transcript.answer, tests)
-        failure = NO_PROGRAM
+        failure, cause = NO_PROGRAM, "missing"
         if code.strip():
             describe_failure = self._describe_failed_pair if tests.pairs else self._describe_failed_check
             failure = await describe_failure(code, tests)
-        cause = next((cause for start, cause in CAUSES.items() if failure.startswith(start)), "failed")
+            cause = next((cause for start, cause in CAUSES.items() if failure.startswith(start)), "failed")
         facts = {"program": cause if failure else "passed", "form": form}
         return {"passes_tests": Score(float(not failure), failure or "passes all its tests", facts=facts)}
 

@@ -71,6 +71,7 @@ def test_a_right_program_passes(score: Callable[..., Any], answer: str, metadata
         ("def other(): pass", MBPP, "failed"),
         ("print(0)", PAIRS, "wrong"),
         ("1 / 0", PAIRS, "failed"),
+        ("raise type('the answer contains no program', (Exception,), {'__module__': 'builtins'})", PAIRS, "failed"),
         ("", MBPP, "missing"),
         ("```python\n```", PAIRS, "missing"),
     ],
