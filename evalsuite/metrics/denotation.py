@@ -124,6 +124,7 @@ def is_same_value(one: str, other: str) -> bool:
 
 
 def _have_equal_typed_values(first: str, second: str) -> bool:
+    """Tell whether two texts are equal truth values, equal dates or equal amounts."""
     if first in _TRUTHS and second in _TRUTHS:
         return _TRUTHS[first] == _TRUTHS[second]
     days = parse_date(first), parse_date(second)

@@ -60,6 +60,7 @@ class SpanScorer:
         }
 
     def _has_ancestor(self, event: SpanEvent, by_id: Mapping[str, SpanEvent]) -> bool:
+        """Tell whether a span with the name `under` contains this span, directly or indirectly."""
         # Take at most `len(by_id)` steps, because an application may send spans that are their own ancestors.
         for _ in by_id:
             parent = by_id.get(event["parent"])

@@ -173,6 +173,7 @@ def _is_well_formed(reading: MarkupReading) -> bool:
 
 
 def _is_balanced_latex(text: str) -> bool:
+    """Tell whether all environments, braces and formulas have a beginning and an end."""
     open_: list[str] = []
     formulas: Counter[str] = Counter()
     for match in LATEX_PIECE.finditer(text):

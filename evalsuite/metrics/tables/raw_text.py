@@ -319,6 +319,7 @@ MINUS = re.compile(r"(?<= )-(?=[\d.]|inf)")  # The sign of a number in a printed
 
 
 def _split_blocks(text: str) -> list[str]:
+    """Split a text at blank lines and code fences."""
     return [stripped for block in BLOCK_END.split(f"\n{text}") if (stripped := block.strip("\r\n"))]
 
 
