@@ -57,11 +57,12 @@ def numeric_match(prediction: object, target: object) -> float:
     if len(units) > 1 and ("" not in units or predicted.unit == "%"):
         return 0.0
     one, other = predicted.value, wanted.value
+    if one == other:
+        return 1.0
     with localcontext(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
         context.clear_traps()
         whole = one == one.to_integral_value() and other == other.to_integral_value()
-        is_close = not whole and abs(one - other) <= max(abs(one), abs(other)) * ROUNDING
-    return float(one == other or is_close)
+        return float(not whole and abs(one - other) <= max(abs(one), abs(other)) * ROUNDING)
 
 
 def parse_number(written: object) -> Number | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from evalsuite.core.errors import ScoringError, shorten_line
 from evalsuite.metrics.tables.alignment import MOST_ASSIGNED, Order
 from evalsuite.metrics.tables.cells import EQUAL, INCOMPLETE, CellVerdict, compare_cells, strip_cell_markup
-from evalsuite.metrics.tables.content import ContentComparison, TablePair, compare_content
+from evalsuite.metrics.tables.content import ContentComparison, TablePair, ValueGrid, compare_content
 from evalsuite.metrics.tables.form import OF_MARKUP, FormFact, list_form_facts
 from evalsuite.metrics.tables.grid import Format
 from evalsuite.metrics.tables.plain_data import convert_to_markup
@@ -313,24 +313,21 @@ def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
     columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
     rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
 
-    def get_texts(row: LinePlaces, column: LinePlaces) -> list[str | None]:
-        """Return the predicted and the wanted text, each None if that side lacks the row or the column."""
-        sides = zip((pair.left, pair.right), row, column, strict=True)
-        return [None if place is None or beside is None else side.texts[place][beside] for side, place, beside in sides]
+    def get_text(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
+        return None if row is None or column is None else grid.texts[row][column]
 
     def find_name(row: LinePlaces, column: LinePlaces) -> str:
         """Return the wanted text or else the predicted text, without markup."""
-        predicted, wanted = get_texts(row, column)
-        return strip_cell_markup(predicted or "" if wanted is None else wanted)
+        wanted = get_text(pair.right, row[1], column[1])
+        return strip_cell_markup(get_text(pair.left, row[0], column[0]) or "" if wanted is None else wanted)
 
     def compare(row: LinePlaces, column: LinePlaces, row_name: str, column_name: str) -> ComparedCell:
-        texts = get_texts(row, column)
-        predicted, wanted = (text or "" for text in texts)
-        verdict = compare_cells(predicted, wanted)
+        predicted, wanted = get_text(pair.left, row[0], column[0]), get_text(pair.right, row[1], column[1])
+        verdict = compare_cells(predicted or "", wanted or "")
         state: CellState = "equal" if verdict in EQUAL else "differs"
-        if None in texts:
-            state = "missing" if texts[0] is None else "surplus"
-        stripped = strip_cell_markup(predicted), strip_cell_markup(wanted)
+        if predicted is None or wanted is None:
+            state = "missing" if predicted is None else "surplus"
+        stripped = strip_cell_markup(predicted or ""), strip_cell_markup(wanted or "")
         return ComparedCell(state, verdict, *stripped, row_name, column_name)
 
     names = [find_name(rows[0], column) for column in columns] if rows else []
