@@ -200,9 +200,9 @@ class PageTables:
         self._open_cells.append(cell)
         if tag in CELL_TAGS:
             # A span that is not a number counts as 1.
-            if columns := NUMBER.match(attributes.get("colspan", "")):
+            if "colspan" in attributes and (columns := NUMBER.match(attributes["colspan"])):
                 cell.columns = min(int(columns[1]) or 1, WIDEST_SPAN)
-            if rows := NUMBER.match(attributes.get("rowspan", "")):
+            if "rowspan" in attributes and (rows := NUMBER.match(attributes["rowspan"])):
                 cell.rows = min(int(rows[1]) or TALLEST_SPAN, TALLEST_SPAN)
             cell.is_head = tag == "th" or table.in_head
             if not table.in_row:
