@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import re
 import tempfile
 import weakref
 from array import array
@@ -24,7 +25,29 @@ if TYPE_CHECKING:
 MOST_IN_MEMORY = 100_000
 """Maximum rows that a run keeps in memory; a row takes about 1 KiB, much less than the case's item in a session."""
 BLOCK = 250  # Number of rows per block of the file; a block is written and read as a whole, in less than a millisecond.
+IS_HASH = re.compile("[0-9a-f]{16}").fullmatch
 MOST_SHARED = 10_000  # Maximum number of distinct objects that are kept for sharing, because they take memory.
+
+
+class SharedHashes(Mapping[str, str]):
+    """Maps names to hashes of 16 hexadecimal digits, stored as bytes; to save memory, rows share one tuple of names."""
+
+    __slots__ = ("digits", "names")
+
+    def __init__(self, names: tuple[str, ...], digits: bytes) -> None:
+        self.names, self.digits = names, digits
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self.names:
+            raise KeyError(name)
+        start = 8 * self.names.index(name)
+        return self.digits[start : start + 8].hex()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 class RowMaker:
@@ -35,9 +58,13 @@ class RowMaker:
 
     def make_row(self, record: Record) -> Row:
         row = Row.of(record)
+        hashes = row.fingerprints
+        if hashes and all(map(IS_HASH, hashes.values())):
+            names = tuple(hashes)
+            hashes = SharedHashes(self._share_value(names), bytes.fromhex("".join(hashes.values())))
         shared = {name: self._share_mapping(getattr(row, name)) for name in ("tags", "scores", "facts")}
         usages = {name: self._share_value(getattr(row, name)) for name in _USAGE_FIELDS}
-        return replace(row, **shared, **usages)
+        return replace(row, fingerprints=hashes, **shared, **usages)
 
     def _share_value(self, value: Any, key: Any = None) -> Any:
         """Return the value that was stored first under this key; store no further values after `MOST_SHARED`."""
@@ -58,7 +85,7 @@ _T = TypeVar("_T")
 _ROW_FIELDS = tuple(item.name for item in fields(Row))
 _USAGE_FIELDS = ("usage", "judge_usage", "simulator_usage")
 _USAGES = tuple(map(_ROW_FIELDS.index, _USAGE_FIELDS))
-_CASE = _ROW_FIELDS.index("case")
+_CASE, _HASHES = _ROW_FIELDS.index("case"), _ROW_FIELDS.index("fingerprints")
 # This class has the same slots as `Row` but is not frozen, because setting 15 fields of a frozen class is slow.
 _MutableRow: Any = make_dataclass("_MutableRow", _ROW_FIELDS, slots=True)
 _get_fields, _get_amounts = attrgetter(*_ROW_FIELDS), attrgetter(*(item.name for item in fields(Usage)))
@@ -148,6 +175,7 @@ def _encode_row_block(block: Sequence[Found]) -> bytes:
         plain = list(_get_fields(row))
         for at in _USAGES:
             plain[at] = packed.setdefault(id(plain[at]), _get_amounts(plain[at]))
+        plain[_HASHES] = dict(plain[_HASHES])
         rows.append(plain)
     return marshal.dumps(([(offset, benchmark) for offset, benchmark, _ in block], rows))
 
