@@ -76,10 +76,13 @@ def run_comment(options: argparse.Namespace) -> int:
         refused, status = error, 2
         body = f"# ⚠️ no verdict\n\n- {escape_markdown(str(error))}\n\n{MARKER}none -->\n"
     forge: CommentHost | str = ""
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        forge = _find_github_comment_host(os.environ)
-    elif os.environ.get("GITLAB_CI") == "true":
-        forge = _find_gitlab_comment_host(os.environ)
+    try:
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            forge = _find_github_comment_host(os.environ)
+        elif os.environ.get("GITLAB_CI") == "true":
+            forge = _find_gitlab_comment_host(os.environ)
+    except KeyError as missing:
+        raise SettingsError(f"the comment cannot be posted: this job has no variable {missing.args[0]}") from missing
     if isinstance(forge, str):
         sys.stdout.write(f"{body}\n" if not forge else f"not posted: {forge}\n")
     else:

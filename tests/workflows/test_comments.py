@@ -131,3 +131,11 @@ def test_outside_of_ci_the_comment_is_printed(
     assert main(["comment", str(folder)]) == 0
     assert capsys.readouterr().out.startswith("# ✅ m: passed")
     assert not comments.kept
+
+
+def test_a_variable_that_the_ci_job_lacks_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("GITHUB_EVENT_PATH")
+    assert main(["comment", str(folder)]) == 2
+    assert "this job has no variable GITHUB_EVENT_PATH" in capsys.readouterr().err
