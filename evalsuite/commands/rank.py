@@ -18,8 +18,9 @@ from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Record, Sample
 from evalsuite.decisions.gates import parse_gates
 from evalsuite.judges.rubrics import rubric
-from evalsuite.output.reports.judges import tabulate_biases, tabulate_ratings
+from evalsuite.output.reports.judges import tabulate_biases
 from evalsuite.output.reports.judges.certificate import JudgeResults
+from evalsuite.output.reports.judges.estimates import tabulate_ratings
 from evalsuite.output.reports.markdown import convert_for_terminal, format_decision_line, render_sections
 from evalsuite.output.reports.section import Cell, Section, Table, parse_columns
 from evalsuite.results.run_folders import find_run_folder

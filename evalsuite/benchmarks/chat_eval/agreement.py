@@ -20,7 +20,12 @@ from evalsuite import stats
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL, OVERLAP
 from evalsuite.benchmarks.chat_eval.solver import JudgingMode, parse_mode
 from evalsuite.judges.judgements import WINS
-from evalsuite.output.reports.judges import CorrectedMean, estimate_corrected_mean, estimate_gain, estimate_kappa_gain
+from evalsuite.output.reports.judges.estimates import (
+    CorrectedMean,
+    estimate_corrected_mean,
+    estimate_gain,
+    estimate_kappa_gain,
+)
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST
 from evalsuite.results.tally import Estimate, Row, RunView, Tally

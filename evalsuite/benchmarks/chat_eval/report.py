@@ -20,14 +20,8 @@ from evalsuite.benchmarks.chat_eval.agreement import (
 )
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL, OVERLAP
 from evalsuite.core.errors import write_count
-from evalsuite.output.reports.judges import (
-    estimate_share,
-    format_judge_log,
-    read_judged_cases,
-    tabulate_agreement,
-    tabulate_biases,
-    tabulate_corrected_means,
-)
+from evalsuite.output.reports.judges import format_judge_log, read_judged_cases, tabulate_agreement, tabulate_biases
+from evalsuite.output.reports.judges.estimates import estimate_share, tabulate_corrected_means
 from evalsuite.output.reports.section import (
     Block,
     Cell,

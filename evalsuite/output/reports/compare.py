@@ -14,7 +14,7 @@ from evalsuite.decisions.history import FlakyCase, MetricHistory, ReleaseEstimat
 from evalsuite.decisions.verdict import estimate_metric
 from evalsuite.output.page.write import compare_score_pairs, map_metric_ranges, write_comparison_page
 from evalsuite.output.reports.generic import list_primary_first
-from evalsuite.output.reports.judges import tabulate_ratings
+from evalsuite.output.reports.judges.estimates import tabulate_ratings
 from evalsuite.output.reports.markdown import collapse_to_line, escape_markdown, render_sections, render_terminal_table
 from evalsuite.output.reports.plots import draw_charts
 from evalsuite.output.reports.report import make_benchmark_section, make_run_view

@@ -13,12 +13,14 @@ from evalsuite.output.reports.judges import (
     MEASURES_NOTE,
     PEOPLE_COLUMNS,
     Rating,
-    estimate_corrected_mean,
-    estimate_gain,
-    estimate_kappa_gain,
     make_agreement_rows,
     make_people_agreement_cells,
     tabulate_biases,
+)
+from evalsuite.output.reports.judges.estimates import (
+    estimate_corrected_mean,
+    estimate_gain,
+    estimate_kappa_gain,
     tabulate_corrected_means,
 )
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsuite.output.reports.judges import estimate_corrected_mean, tabulate_corrected_means
+from evalsuite.output.reports.judges.estimates import estimate_corrected_mean, tabulate_corrected_means
 from evalsuite.stats.prediction_powered import ppi_mean
 
 PEOPLE = [float(at % 3 == 0) for at in range(40)]

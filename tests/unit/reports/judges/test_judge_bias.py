@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evalsuite.output.reports.judges import estimate_share, find_model_family, read_judged_cases, tabulate_biases
+from evalsuite.output.reports.judges import find_model_family, read_judged_cases, tabulate_biases
+from evalsuite.output.reports.judges.estimates import estimate_share
 from evalsuite.results.tally import Estimate
 from evalsuite.stats import exact_interval
 
