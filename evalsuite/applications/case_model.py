@@ -18,8 +18,6 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from evalsuite.applications.call_log import CallLog, LoggedCall
-from evalsuite.applications.case_api import CaseApi
-from evalsuite.applications.endpoint import Endpoint, LoopbackServer, get_loopback_server
 from evalsuite.core.errors import CallFailed, EvalsuiteError, RequestRefused, RunError, SettingsError, SolverError
 from evalsuite.core.threads import is_async
 from evalsuite.core.types import Completion, Message, Prompt, Request
@@ -30,6 +28,8 @@ from evalsuite.models.openai_formats import decode_vector
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
+    from evalsuite.applications.case_api import CaseApi
+    from evalsuite.applications.endpoint import Endpoint, LoopbackServer
     from evalsuite.gateway.faults import FaultInjector
 
 P = ParamSpec("P")
@@ -156,6 +156,8 @@ class CaseModel(ModelHandle):
     @property
     def api(self) -> CaseApi:
         """The OpenAI API whose requests this model answers; created on first access, from any thread."""
+        from evalsuite.applications.case_api import CaseApi
+
         with _making:
             if self._api is None:
                 self._api = CaseApi(self)
@@ -240,6 +242,8 @@ class BlockingModel:
 
     def endpoint(self) -> Endpoint:
         """Open an address on loopback where this model is served while the case runs."""
+        from evalsuite.applications.endpoint import get_loopback_server
+
         server = get_loopback_server(self._loop)
         endpoint = server.open_endpoint(self._model.api)
         self._model.endpoints.append((server, endpoint))

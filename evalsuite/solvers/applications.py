@@ -15,7 +15,6 @@ from typing import Any
 from uuid import uuid4
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
-from evalsuite.applications.endpoint import route_clients
 from evalsuite.applications.spans import SpanCollector, read_span, require_opentelemetry
 from evalsuite.core.errors import SettingsError, SolverError, write_count
 from evalsuite.core.json_codec import encode_message, parse_json
@@ -92,6 +91,8 @@ class FunctionApplication:
 
     async def reply(self, question: ApplicationInput, exchange: CaseExchange) -> Transcript:
         """Call the function with one question, and return the transcript of its reply."""
+        from evalsuite.applications.endpoint import route_clients
+
         model, asynchronous = exchange.model, is_async(self.function)
         blocking = BlockingModel(model, asyncio.get_running_loop())
         make: dict[str, Callable[[], Any]] = {
