@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import tracemalloc
@@ -104,6 +105,7 @@ def test_a_run_that_is_read_takes_less_than_five_eighths_of_a_kibibyte_a_case(de
     load_run(folder)  # The first reading also imports modules.
     tracemalloc.start()
     run = load_run(folder)
+    gc.collect()
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 640 * len(records)
