@@ -80,7 +80,7 @@ def _map_categories_to_newest_files(folder: Path, options: BfclOptions) -> dict[
 
 
 def _list_samples(path: Path, category: str, package: str | None) -> Iterator[Sample]:
-    """Yield the samples of a category; `package` names the classes' package, or is None if samples have one turn."""
+    """Yield the samples of a category; only samples of several turns need the `package` of the released classes."""
     is_answered, answer_file = category not in (*NO_CALL, ANY_CALL), path.parent / "possible_answer" / path.name
     answers = {
         read_field(record, "id", str, answer_file, place): [

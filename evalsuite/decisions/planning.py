@@ -92,7 +92,8 @@ def estimate_expense(
 ) -> ExpectedCost:
     """Estimate the cost of one benchmark.
 
-    The function `price` computes a usage's cost in US dollars; nan if it is unknown. None keeps the earlier costs.
+    The function `price` computes a usage's cost in US dollars, or NaN if the cost is unknown. If `price` is None, the
+    calls keep the costs of the earlier run.
     """
     bench = baseline.benchmarks.get(planned.benchmark) if baseline else None
     rows = [row for row in bench.tally if row.outcome in {"passed", "failed"}] if bench else []
@@ -120,7 +121,7 @@ def compute_detectable_losses(
 ) -> list[DetectableLoss]:
     """Compute the smallest detectable loss of each gated metric or, if the run has no gates, of each primary metric.
 
-    The run should be able to show the loss `target_loss`, a share of a metric's range.
+    `target_loss` is the loss that the run should be able to show, as a share of a metric's range.
     """
     parts = {part.benchmark: part for part in planned}
     return [

@@ -178,7 +178,7 @@ def _check_data_folder(settings: Settings, root: Path) -> Iterator[CheckResult]:
     yield CheckResult("data", OK, f"{folder}: {', '.join(names) or 'no folder of a benchmark'}")
 
 
-WIDTH = 100  # The table's width in columns.
+WIDTH = 100  # The width of the printed table, in characters.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -144,7 +144,7 @@ class WarmInterpreter:
     async def run_round(
         self, key: int, seconds: float, files: Sequence[int] = (), *, is_only_round: bool = False
     ) -> RoundEnd:
-        """Run a program's next round; with `files`, which the program gets as open files, its first round."""
+        """Run a program's first round if `files` are given (they become its open files), else its next round."""
         self._remove_idle_session(key)
         order = {"op": "start" if files else "go", "key": key, "timeout": seconds, "once": is_only_round}
         future: asyncio.Future[RoundEnd] = self.loop.create_future()

@@ -352,7 +352,7 @@ def _are_codes(cells: Sequence[str | None]) -> bool:
 
 
 def _are_levels(numbers: Sequence[float]) -> bool:
-    """Tell whether a few numbers recur again and again, such as answers, classes or doses.
+    """Tell whether a column repeats a few numbers, such as classes or doses.
 
     Either at most ten whole numbers occur at least three times on average, or all numbers occur equally often (a
     designed experiment).
