@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError, describe_error
@@ -21,6 +21,8 @@ from evalsuite.scorers.trajectories import tool_uses
 Scores = Mapping[str, float | Score]
 Documents = Callable[[Sample, Transcript], Sequence[str]]
 ForeignMeasure = Callable[[Any, "ForeignCase"], Coroutine[Any, Any, Scores]]
+
+NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge with --judge-model"
 
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
@@ -47,8 +49,10 @@ class ForeignCase:
     @property
     def messages(self) -> Sequence[Message]:
         """The transcript's messages; if it has none, the question and the answer."""
-        said = (Message("user", self.question), Message("assistant", self.transcript.answer))
-        return self.transcript.messages or said
+        return self.transcript.messages or (
+            Message("user", self.question),
+            Message("assistant", self.transcript.answer),
+        )
 
     @property
     def targets(self) -> list[str]:
@@ -62,6 +66,13 @@ class ForeignCase:
     def documents(self) -> list[str]:
         """The retrieved documents as texts."""
         return list(self.find_documents(self.sample, self.transcript))
+
+    @property
+    def judge(self) -> BlockingModel:
+        """The run's judge; raises ScoringError if the scorer was made with `judge=False`."""
+        if self.model is None:
+            raise ScoringError(NO_JUDGE)
+        return self.model
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +210,6 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
     from deepeval.models import DeepEvalBaseLLM
     from deepeval.test_case import LLMTestCase, ToolCall
 
-    judge = cast("BlockingModel", case.model)
-
     class DeepEvalJudge(DeepEvalBaseLLM):  # type: ignore[misc]
         """Answers the metric's requests with the run's judge."""
 
@@ -208,13 +217,13 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
             return self
 
         def generate(self, prompt: Any) -> str:
-            return judge.chat(str(prompt)).text
+            return case.judge.chat(str(prompt)).text
 
         async def a_generate(self, prompt: Any) -> str:
             return self.generate(prompt)
 
         def get_model_name(self) -> str:
-            return judge.name
+            return case.judge.name
 
     if isinstance(metric, BaseMetric):
         made = copy.copy(metric)  # Copy the metric: it stores the score of its last case, which cases must not share.
@@ -253,25 +262,29 @@ def from_inspect(scorer: Any, *, judge: bool = True) -> AnyForeignScorer:
 
 
 async def _score_with_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score]:
-    from inspect_ai import model as models
     from inspect_ai._util.registry import registry_unqualified_name
+    from inspect_ai.model import (
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageUser,
+        GenerateConfig,
+        ModelName,
+        ModelOutput,
+        get_model,
+    )
     from inspect_ai.model._model import init_active_model, init_model_roles
     from inspect_ai.scorer import Target, value_to_float
     from inspect_ai.solver import TaskState
 
-    kinds = {
-        "user": models.ChatMessageUser,
-        "assistant": models.ChatMessageAssistant,
-        "system": models.ChatMessageSystem,
-    }
+    kinds = {"user": ChatMessageUser, "assistant": ChatMessageAssistant, "system": ChatMessageSystem}
     state = TaskState(
-        models.ModelName("evalsuite/model"),
+        ModelName("evalsuite/model"),
         case.sample.id,
         1,
         case.question,
         [kinds[each.role](content=each.content) for each in case.messages if each.role in kinds],
         Target(case.targets),
-        output=models.ModelOutput.from_content("model", case.transcript.answer),
+        output=ModelOutput.from_content("model", case.transcript.answer),
         metadata=dict(case.sample.metadata),
         completed=True,
     )
@@ -279,8 +292,8 @@ async def _score_with_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score
         if case.model is not None:
             at = case.model.endpoint()
             served = {"base_url": at.base_url, "api_key": at.api_key, "memoize": False, "responses_api": False}
-            model = await opened.enter_async_context(models.get_model("openai/judge", **served))
-            init_active_model(model, models.GenerateConfig())
+            model = await opened.enter_async_context(get_model("openai/judge", **served))
+            init_active_model(model, GenerateConfig())
             init_model_roles({"grader": model})
         score = await scorer(state, Target(case.targets))
     values = score.value if isinstance(score.value, dict) else {registry_unqualified_name(scorer): score.value}
