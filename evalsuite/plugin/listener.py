@@ -18,7 +18,6 @@ from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_na
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal, write_count
 from evalsuite.engine.checks import check_callability
 from evalsuite.engine.signals import install_signal_handlers
-from evalsuite.journal.planned import PlannedCase
 from evalsuite.models.choice import import_client
 from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import is_only_listing, is_verdict_expected, read_command_line_gates
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Benchmark
     from evalsuite.engine.open_run import ActiveRun
     from evalsuite.engine.preparation import RunSpec
+    from evalsuite.journal.planned import PlannedCase
     from evalsuite.results.run_folders import RunPart
 
 INCOMPLETE = 12  # Copy of `Status.INCOMPLETE`, because importing `Status` would slow down sessions without cases.
@@ -268,6 +268,8 @@ class ReportListener:
             process = self._config.stash[PROCESS]
             rows, process.collected, process.shard_assigner.counted, functions = json.loads(text.removeprefix(PLAN))
             process.functions.update(functions)
+            from evalsuite.journal.planned import PlannedCase
+
             self._worker_plan = [PlannedCase(*row) for row in rows]
             self.planned = sum(planned.selected for planned in self._worker_plan)
             return
