@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from evalsuite.core.errors import SolverError
 from evalsuite.core.json_codec import encode_usage, parse_json
 from evalsuite.core.types import Completion, Message, ToolCall, Transcript
 
@@ -217,3 +218,31 @@ def parse_tool_arguments(arguments: str) -> dict[str, Any] | None:
 def _make_message_key(message: Message) -> object:
     """Return the parts of a message that stay the same when an application sends the message again."""
     return (message.role, message.content.strip(), message.tool_call_id, tuple(call.id for call in message.tool_calls))
+
+
+ANSWER = "answer"  # The field of a result that holds the answer, by default.
+
+
+def make_transcript(result: Any, answer_field: str = ANSWER) -> Transcript:
+    """Convert what a solver returned to a transcript.
+
+    If the result is text, the text is the answer. If the result is a mapping, a dataclass or a pydantic model, its
+    field named by `answer_field` is the answer, and its other fields become facts of the transcript.
+    """
+    if isinstance(result, Transcript):
+        return result
+    if isinstance(result, str):
+        return Transcript(result)
+    fields = result
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        fields = dataclasses.asdict(result)
+    elif not isinstance(result, type | Mapping) and callable(dump := getattr(result, "model_dump", None)):
+        fields = dump(mode="json")  # Recognise a pydantic model without importing pydantic, which takes time.
+    facts = dict(fields) if isinstance(fields, Mapping) else {}
+    answer = facts.pop(answer_field, None)
+    if not isinstance(answer, str):
+        raise SolverError(
+            f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
+            f"an object whose field {answer_field!r} is text"
+        )
+    return Transcript(answer, facts=facts)

@@ -168,6 +168,12 @@ def write_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def write_number(value: float, form: str) -> str:
+    """Write a number in a form of `format`; a number that rounds to zero has no minus sign."""
+    text = format(value, form)
+    return text if re.search("[1-9a-z]", text) else text.lstrip("-")
+
+
 def describe_estimated_calls(estimated: int, calls: int) -> str:
     """State how many calls have estimated token counts; return an empty text if no call has."""
     share = f"{estimated:,} of {write_count(calls, 'call')}"

@@ -52,6 +52,17 @@ def parse_json(text: str, default: Any = None) -> Any:
         return default
 
 
+def is_equal_json(wanted: Any, value: Any) -> bool:
+    """Compare by the rules of JSON: 1 equals 1.0 but not true, and a tuple equals a list."""
+    if isinstance(wanted, bool) or isinstance(value, bool):
+        return wanted is value
+    if isinstance(wanted, Mapping) and isinstance(value, Mapping):
+        return wanted.keys() == value.keys() and all(is_equal_json(wanted[key], value[key]) for key in wanted)
+    if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
+        return len(wanted) == len(value) and all(map(is_equal_json, wanted, value))
+    return bool(wanted == value)
+
+
 def digest(value: Any) -> str:
     """Compute a fingerprint of data: 16 hexadecimal digits of the SHA-256 of its JSON."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()[:16]

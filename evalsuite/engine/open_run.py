@@ -24,13 +24,13 @@ from evalsuite.engine.case_record import StorableRecord
 from evalsuite.engine.span_export import RunSpanExporter
 from evalsuite.gateway.loop import BackgroundLoop
 from evalsuite.journal.batches import StoredBatches
+from evalsuite.journal.planned import PlannedCase, RunPart
 from evalsuite.results.run_folders import (
     COMMENT,
     JOURNAL,
     RECORDS,
     REPORT,
     RunFolder,
-    RunPart,
     export_records,
     find_run_folder,
     import_records,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.channel import ChannelServer
     from evalsuite.journal.journal import Journal, RecordSummary
-    from evalsuite.journal.planned import PlannedCase
     from evalsuite.models.protocol import Backend
     from evalsuite.output.reports.section import Section
     from evalsuite.output.reports.write import RunReport

@@ -29,7 +29,7 @@ from evalsuite.engine.checks import check_given_options, check_reports_folder, f
 if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
     from evalsuite.journal.lease import RunLock
-    from evalsuite.results.run_folders import RunPart
+    from evalsuite.journal.planned import RunPart
 
 MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")

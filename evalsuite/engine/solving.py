@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalsuite.applications.case_model import CaseModel
-from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, describe_error
+from evalsuite.applications.call_log import make_transcript
+from evalsuite.applications.case_model import BlockingModel, CaseModel
+from evalsuite.core.errors import InternalError, JudgeError, ModelError, ScoringError, SolverError, describe_error
+from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
 from evalsuite.engine.scoring import SCORER_SIGNATURE, check_callable, convert_scores, get_callable_name, get_own_judge
 from evalsuite.gateway.concealment import make_public_settings
-from evalsuite.gateway.handle import CaseCallProvider, CaseToolCalls, UsageMeter
-from evalsuite.solvers.applications import run_solver
+from evalsuite.gateway.handle import CASE_EFFECTS, CaseCallProvider, CaseToolCalls, UsageMeter
 
 if TYPE_CHECKING:
-    from evalsuite.core.protocols import JudgedScorer
+    from evalsuite.core.protocols import AnySolver, JudgedScorer
     from evalsuite.core.settings import Settings
-    from evalsuite.core.types import Score, Transcript, Usage
+    from evalsuite.core.types import Sample, Score, Transcript, Usage
     from evalsuite.engine.bound import BoundBenchmark
     from evalsuite.engine.cases import Case
     from evalsuite.gateway.loop import BackgroundLoop
@@ -114,6 +115,29 @@ async def solve_case(case: Case, models: RunModels) -> SolvedCase:
         meter.fingerprints,
         tuple(model.log.faults),
     )
+
+
+async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
+    """Solve a sample with an async function, or with a plain function in a separate thread.
+
+    A plain (not async) function gets a model whose methods block until the answer is there. If a model call failed
+    permanently, the case has this error even if the function caught it, because its answer is not the model's.
+    """
+    loop = asyncio.get_running_loop()
+    token = CASE_EFFECTS.set((model.effects, loop))
+    try:
+        result = await call_maybe_async(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
+    except RaisedInThread as error:
+        raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
+    except Exception as error:
+        if model.log.failure is not None and error is not model.log.failure:
+            raise model.log.failure from error
+        raise
+    finally:
+        CASE_EFFECTS.reset(token)
+    if model.log.failure is not None:
+        raise model.log.failure
+    return model.log.complete_transcript(make_transcript(result))
 
 
 def _list_waiting_scorings(

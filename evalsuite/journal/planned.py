@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evalsuite.core.json_codec import digest
+from evalsuite.core.types import Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,17 @@ class PlannedCase:
     selected: bool  # False if the command line left the case out of this run, although it belongs to the suite.
     fingerprints: Mapping[str, str]  # The fingerprints that are known before the case runs (`FINGERPRINTS_BEFORE_RUN`).
     beyond: bool = False  # Whether the case is beyond `--limit`, so that it runs only while the verdict is undecided.
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """A part of a run with very many cases; one session runs it."""
+
+    number: Count = 1  # The part's number, from 1.
+    of: Count = 1  # The number of all parts.
+    cases: Count = 0  # The number of cases in all parts; 0 for the first part, whose session counts them.
+    planned: Count = 0  # The number of cases in the plans of all earlier parts.
+    lists_all: bool = False  # Whether the part's session also makes the cases that `-k` excludes; see `CaseProcess`.
 
 
 FINGERPRINTS_BEFORE_RUN = ("input", "target", "scorers", "model", "judge", "user", "programs")

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from evalsuite.core.protocols import Benchmark
     from evalsuite.engine.open_run import ActiveRun
     from evalsuite.engine.preparation import RunSpec
-    from evalsuite.journal.planned import PlannedCase
-    from evalsuite.results.run_folders import RunPart
+    from evalsuite.journal.planned import PlannedCase, RunPart
 
 INCOMPLETE = 12  # Copy of `Status.INCOMPLETE`, because importing `Status` would slow down sessions without cases.
 PLAN = "plan "  # Prefix of a worker's message with the plan; all other messages are JSON objects.

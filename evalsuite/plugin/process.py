@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from evalsuite.engine.solving import Prefetcher, RunModels, SolvedCase, UpcomingCases
     from evalsuite.gateway.handle import CaseCallProvider
     from evalsuite.gateway.loop import BackgroundLoop
-    from evalsuite.journal.planned import PlannedCase
-    from evalsuite.results.run_folders import RunPart
+    from evalsuite.journal.planned import PlannedCase, RunPart
 
 
 PART = "EVALSUITE_PART"

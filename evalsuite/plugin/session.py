@@ -18,6 +18,7 @@ from evalsuite.core.json_codec import dumps
 from evalsuite.core.settings import restore_settings
 from evalsuite.engine import signals
 from evalsuite.engine.preparation import MODELS, format_command, prepare_run
+from evalsuite.journal.planned import RunPart
 from evalsuite.plugin import options
 from evalsuite.plugin.collection import apply_selection, read_selection
 from evalsuite.plugin.items import LEFT_OUT, MARK
@@ -26,13 +27,13 @@ from evalsuite.plugin.outcomes import ReportTrimmer
 from evalsuite.plugin.process import PROCESS, CaseProcess, can_run_in_parts, find_continued_run
 from evalsuite.plugin.pytest_internals import guard_conftests, replace_text_in_failure, skip_conftests_of_data
 from evalsuite.plugin.xdist import get_worker_data, has_workers, is_worker
-from evalsuite.results.run_folders import RunFolder, RunPart
 
 if TYPE_CHECKING:
     from evalsuite.engine.open_run import ActiveRun
     from evalsuite.engine.preparation import RunSpec
     from evalsuite.gateway.handle import CaseCallProvider
     from evalsuite.gateway.loop import BackgroundLoop
+    from evalsuite.results.run_folders import RunFolder
 
 
 REPEATED = (
@@ -104,6 +105,8 @@ def _add_run_part(config: pytest.Config, spec: RunSpec) -> RunSpec:
         return spec
     if not (continued := find_continued_run(config)):
         return replace(spec, part=RunPart(lists_all=bool(spec.settings.resume)))
+    from evalsuite.results.run_folders import RunFolder
+
     earlier = RunFolder(Path(continued)).info()
     return replace(spec, part=RunPart(**earlier["next_part"]), earlier=earlier)
 

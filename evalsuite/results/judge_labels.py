@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from statistics import fmean, pvariance
 from typing import Any
 
 from evalsuite import stats
@@ -291,6 +290,8 @@ def compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
     The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference
     divided by its expectation under chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
+    from statistics import fmean, pvariance  # A gate in a worker needs the names of the metrics alone.
+
     people, judge = zip(*pairs, strict=True)
     chance = pvariance(people) + pvariance(judge) + (fmean(people) - fmean(judge)) ** 2
     return 1 - fmean((one - other) ** 2 for one, other in pairs) / chance if chance else math.nan

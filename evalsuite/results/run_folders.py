@@ -21,6 +21,7 @@ from evalsuite.core.errors import RunError
 from evalsuite.core.json_codec import digest, parse_json_as
 from evalsuite.core.settings import Settings
 from evalsuite.core.types import Amount, Count, Metric, Usage
+from evalsuite.journal.planned import RunPart
 
 if TYPE_CHECKING:
     from evalsuite.journal.journal import Journal
@@ -63,17 +64,6 @@ class Promotion:
     why: str
     until: str | None = None  # The last day on which the baseline is valid.
     files: dict[str, str] = field(default_factory=dict)  # Hashes of the baseline's files, from `hash_baseline_files`.
-
-
-@dataclass(frozen=True, slots=True)
-class RunPart:
-    """A part of a run with very many cases; one session runs it."""
-
-    number: Count = 1  # The part's number, from 1.
-    of: Count = 1  # The number of all parts.
-    cases: Count = 0  # The number of cases in all parts; 0 for the first part, whose session counts them.
-    planned: Count = 0  # The number of cases in the plans of all earlier parts.
-    lists_all: bool = False  # Whether the part's session also makes the cases that `-k` excludes; see `CaseProcess`.
 
 
 @dataclass(frozen=True, slots=True)

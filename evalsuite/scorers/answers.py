@@ -9,13 +9,12 @@ from functools import cached_property, partial
 from typing import Any
 
 from evalsuite.core.errors import ScoringError, SettingsError
-from evalsuite.core.json_codec import parse_json, refuse_nan_or_infinity
+from evalsuite.core.json_codec import is_equal_json, parse_json, refuse_nan_or_infinity
 from evalsuite.core.protocols import Model
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Metric, Sample, Score, Transcript
 from evalsuite.metrics import numbers, text
 from evalsuite.metrics.text import exact_match as same_text
-from evalsuite.scorers.trajectories import is_equal_json
 
 _Comparison = Callable[[str, text.Targets], float]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from evalsuite.core.errors import ScoringError
+from evalsuite.core.json_codec import is_equal_json
 from evalsuite.core.types import CHANGES, Sample, Score, Transcript
 from evalsuite.tools.execution import convert_to_json
 
@@ -83,17 +84,6 @@ def _is_argument_accepted(wanted: Any, arguments: Mapping[str, Any], name: str) 
     if isinstance(wanted, AnyOf):
         return any(is_equal_json(value, arguments[name]) for value in wanted.values)
     return bool(wanted(arguments[name])) if callable(wanted) else is_equal_json(wanted, arguments[name])
-
-
-def is_equal_json(wanted: Any, value: Any) -> bool:
-    """Compare by the rules of JSON: 1 equals 1.0 but not true, and a tuple equals a list."""
-    if isinstance(wanted, bool) or isinstance(value, bool):
-        return wanted is value
-    if isinstance(wanted, Mapping) and isinstance(value, Mapping):
-        return wanted.keys() == value.keys() and all(is_equal_json(wanted[key], value[key]) for key in wanted)
-    if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
-        return len(wanted) == len(value) and all(map(is_equal_json, wanted, value))
-    return bool(wanted == value)
 
 
 def _format_expected_value(value: Any) -> str:

@@ -14,66 +14,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from evalsuite.applications.call_log import ANSWER, make_transcript
 from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.applications.spans import SpanCollector, read_span, require_opentelemetry
 from evalsuite.core.errors import SettingsError, SolverError, write_count
 from evalsuite.core.json_codec import encode_message, parse_json
-from evalsuite.core.protocols import AnySolver
-from evalsuite.core.threads import RaisedInThread, call_maybe_async, is_async
+from evalsuite.core.threads import call_maybe_async, is_async
 from evalsuite.core.types import Sample, Transcript
-from evalsuite.gateway.handle import CASE_EFFECTS
 from evalsuite.solvers.services import DEFAULT_REQUEST, LARGEST_ANSWER, CaseExchange, ServiceApplication
-
-ANSWER = "answer"  # The field of a result that holds the answer, by default.
-
-
-async def run_solver(solver: AnySolver, sample: Sample, model: CaseModel) -> Transcript:
-    """Solve a sample with an async function, or with a plain function in a separate thread.
-
-    A plain (not async) function gets a model whose methods block until the answer is there. If a model call failed
-    permanently, the case has this error even if the function caught it, because its answer is not the model's.
-    """
-    loop = asyncio.get_running_loop()
-    token = CASE_EFFECTS.set((model.effects, loop))
-    try:
-        result = await call_maybe_async(solver, sample, model if is_async(solver) else BlockingModel(model, loop))
-    except RaisedInThread as error:
-        raise SolverError(f"the solver raised {error}; it should raise an exception") from error.__cause__
-    except Exception as error:
-        if model.log.failure is not None and error is not model.log.failure:
-            raise model.log.failure from error
-        raise
-    finally:
-        CASE_EFFECTS.reset(token)
-    if model.log.failure is not None:
-        raise model.log.failure
-    return model.log.complete_transcript(make_transcript(result))
-
-
-def make_transcript(result: Any, answer_field: str = ANSWER) -> Transcript:
-    """Convert what a solver returned to a transcript.
-
-    If the result is text, the text is the answer. If the result is a mapping, a dataclass or a pydantic model, its
-    field named by `answer_field` is the answer, and its other fields become facts of the transcript.
-    """
-    if isinstance(result, Transcript):
-        return result
-    if isinstance(result, str):
-        return Transcript(result)
-    fields = result
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        fields = dataclasses.asdict(result)
-    elif not isinstance(result, type | Mapping) and callable(dump := getattr(result, "model_dump", None)):
-        fields = dump(mode="json")  # Recognise a pydantic model without importing pydantic, which takes time.
-    facts = dict(fields) if isinstance(fields, Mapping) else {}
-    answer = facts.pop(answer_field, None)
-    if not isinstance(answer, str):
-        raise SolverError(
-            f"the solver returned {result!r:.200} ({type(result).__name__}); it must return text, a Transcript, or "
-            f"an object whose field {answer_field!r} is text"
-        )
-    return Transcript(answer, facts=facts)
-
 
 ApplicationInput = str | list[dict[str, Any]]  # A sample's input: text, or messages in the OpenAI format.
 LONGEST_END = 5.0  # Maximum seconds to wait for a killed program to end.

@@ -7,11 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from evalsuite.core.errors import escape_for_terminal, shorten_with_note
-from evalsuite.decisions.measured import get_score, select_cases
-from evalsuite.decisions.quarantine import drop_quarantined_cases, read_run_quarantine
-from evalsuite.output.reports.markdown import format_number
-from evalsuite.output.reports.section import Column
+from evalsuite.core.errors import escape_for_terminal, shorten_with_note, write_number
 from evalsuite.results.judge_labels import group_scores_by_signature
 
 if TYPE_CHECKING:
@@ -24,7 +20,6 @@ MOST = 1000  # Maximum characters of each text; the command `evalsuite report ca
 INDENT = 10
 SHOWN_SCORE = re.compile(r"^score +(\S+)", re.MULTILINE)
 """Matches the name of each score that a case's block shows; a worker sends nothing but the block's text."""
-NUMBER = Column("", "number", 4)
 
 
 def format_case_block(record: Record, *, max_length: int | None = MOST, scores: Collection[str] = ()) -> str:
@@ -43,9 +38,7 @@ def add_baseline_answer(block: str, record: Record, *, max_length: int | None = 
     """Append the baseline's answer to a case's block, with the baseline's values of the scores that the block shows."""
     answer = record.transcript.answer if record.transcript else record.error or "no answer"
     shown = frozenset(SHOWN_SCORE.findall(block))
-    values = ", ".join(
-        f"{name} {format_number(value, NUMBER)}" for name, value in record.scores.items() if name in shown
-    )
+    values = ", ".join(f"{name} {write_number(value, '.4f')}" for name, value in record.scores.items() if name in shown)
     line = _format_labelled_text("baseline", f"{answer}\n({values or record.outcome})", max_length)
     return f"{block}\n{line}"
 
@@ -61,7 +54,7 @@ def _list_labelled_texts(record: Record, scores: Collection[str]) -> Iterator[tu
     shown = [name for name in record.scores if not scores or name in scores or name in record.notes]
     for name in shown:
         reason = f" - {record.notes[name]}" if record.notes.get(name) else ""
-        yield "score", f"{name} {format_number(record.scores[name], NUMBER)}{reason}"
+        yield "score", f"{name} {write_number(record.scores[name], '.4f')}{reason}"
     if more := len(record.scores) - len(shown):
         yield "scores", f"{more} more with -v, on the page, and by `evalsuite report case`"
     for signature, names in group_scores_by_signature(record.facts).items():
@@ -83,6 +76,9 @@ LONGEST_TEXT = 400  # Maximum characters of each text in a block.
 
 def list_worst_cases(decision: GateDecision, run: Run) -> list[str]:
     """List a gate's worst cases: the failed cases or, if none failed, the cases with the worst scores."""
+    from evalsuite.decisions.measured import get_score, select_cases
+    from evalsuite.decisions.quarantine import drop_quarantined_cases, read_run_quarantine
+
     gate = decision.gate
     metric = decision.subject.rpartition(".")[2] if gate.metric == "*" else gate.metric
     rows = [

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain, groupby, zip_longest
 from typing import TYPE_CHECKING, Literal
 
-from evalsuite.core.errors import CONTROL, escape_for_terminal, shorten_to_ends
+from evalsuite.core.errors import CONTROL, escape_for_terminal, shorten_to_ends, write_number
 from evalsuite.output.reports.section import (
     Block,
     Cell,
@@ -149,9 +149,7 @@ def format_number(value: float, column: Column) -> str:
     if column.style == "pvalue":
         return "<0.0001" if value < 0.0001 else f"{value:.4f}"
     scaled = value * 100 if column.style == "percent" else value
-    text = f"{value:,.0f}" if column.style == "count" else f"{scaled:.{column.digits}f}"
-    # Print a number that rounds to zero without its minus sign.
-    return text if re.search("[1-9a-z]", text) else text.lstrip("-")
+    return write_number(scaled, ",.0f" if column.style == "count" else f".{column.digits}f")
 
 
 def collapse_to_line(text: str) -> str:

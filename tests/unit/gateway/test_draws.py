@@ -12,9 +12,9 @@ import pytest
 from evalsuite.applications.case_model import CaseModel
 from evalsuite.core.errors import CallFailed, RequestRefused
 from evalsuite.core.types import Completion, Message, Request, Sample, Usage
+from evalsuite.engine.solving import run_solver
 from evalsuite.gateway.concealment import EPOCH_MARK, make_request_keys
 from evalsuite.gateway.handle import CaseToolCalls, ModelHandle, UsageMeter
-from evalsuite.solvers.applications import run_solver
 from tests.unit.gateway.scripted_answers import journal_of
 
 if TYPE_CHECKING:
