@@ -22,7 +22,7 @@ from evalsuite.models.choice import import_client
 from evalsuite.plugin.items import RECORD, list_cases
 from evalsuite.plugin.options import is_only_listing, is_verdict_expected, read_command_line_gates
 from evalsuite.plugin.outcomes import add_baseline_answer_to_report
-from evalsuite.plugin.process import PROCESS
+from evalsuite.plugin.process import PROCESS, freeze_heap
 from evalsuite.plugin.pytest_internals import get_terminal_file
 from evalsuite.plugin.xdist import connect_worker, is_worker, stop_distributing, stop_replacing_workers
 
@@ -133,6 +133,7 @@ class ReportListener:
             run.places.update(self._config.stash[PROCESS].functions)
             # Free the memory of the cases, because the journal stores them.
             self._worker_plan = []
+        freeze_heap(in_worker=False)
         return run
 
     @property

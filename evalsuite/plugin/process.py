@@ -54,7 +54,7 @@ def can_run_in_parts(config: pytest.Config, settings: Settings) -> bool:
 
 
 @cache
-def _freeze_heap(*, in_worker: bool) -> None:
+def freeze_heap(*, in_worker: bool) -> None:
     """Exclude objects made before the first case (modules, pytest, items) from garbage collection, once per process.
 
     Traversing these objects again and again takes an eighth of the time of quick cases with eight workers.
@@ -128,7 +128,7 @@ class CaseProcess:
             from evalsuite.engine.solving import Prefetcher, UpcomingCases, compute_window_size
 
             in_worker = is_worker(item.config)
-            _freeze_heap(in_worker=in_worker)
+            freeze_heap(in_worker=in_worker)
             # In a worker, xdist manages the queue.
             queue = (
                 find_worker_queue(item.session)
