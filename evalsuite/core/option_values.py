@@ -243,3 +243,22 @@ def declare_arguments(
         return command
 
     return register_arguments
+
+
+def declare_subcommands(metavar: str, commands: Mapping[str, tuple[Command, str]], verb: str = "") -> Command:
+    """Make a command whose first argument chooses one of `commands`; their help texts follow the verb in their help."""
+
+    def add_commands(parser: ArgumentParser) -> None:
+        choices = parser.add_subparsers(metavar=metavar, required=True)
+        for name, (command, text) in commands.items():
+            whole = f"{verb}{text}."
+            choice = choices.add_parser(name, help=text, description=f"{whole[0].upper()}{whole[1:]}")
+            choice.set_defaults(chosen=command)
+            ARGUMENTS[command](choice)
+
+    def run_chosen_command(options: Namespace) -> int:
+        status: int = options.chosen(options)
+        return status
+
+    ARGUMENTS[run_chosen_command] = add_commands
+    return run_chosen_command
