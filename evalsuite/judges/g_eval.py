@@ -19,7 +19,7 @@ from evalsuite.core.errors import RequestRefused, SettingsError
 from evalsuite.judges import asking
 from evalsuite.judges.asking import Judgement, Log
 from evalsuite.judges.forms import QUALITY, Likert, parse_aspect_score
-from evalsuite.judges.judgements import Assessment, Ballot, Opinion, find_better_answer
+from evalsuite.judges.judgements import Assessment, Ballot, find_better_answer
 from evalsuite.judges.prompts import SYSTEM_PROMPT, JudgedInput, make_prompt_messages
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class Weighted:
         expected = {name: judgement.value for name, judgement in zip(parts, judgements, strict=True)}
         scores = {name: score for name, (score, _) in expected.items()}
         verdict = find_better_answer(scores["first"], scores["second"]) if len(subject.answers) > 1 else None
-        opinion = Opinion(scores, verdict)
+        ballot = Ballot(scores, verdict, judge="judge", model=model.name)
         weights = {name: facts for name, (_, facts) in expected.items()}
-        return Assessment(opinion, (Ballot("judge", model.name, False, opinion),), log, {"weights": weights})
+        return Assessment(ballot, (ballot,), log, {"weights": weights})
 
     def list_prompt_sentences(self) -> Sequence[str]:
         return (SYSTEM_PROMPT, REQUEST, *([STEPS] if self.steps else []))

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -55,24 +55,16 @@ class Opinion:
         return Opinion(scores, OTHER.get(self.verdict or "", self.verdict))
 
 
-@dataclass(frozen=True, slots=True)
-class Ballot:
-    """One judge's opinion about the answers, shown in one of their possible orders."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ballot(Opinion):
+    """One judge's opinion about the answers, shown in one of their orders; its fields are stored in the record.
+
+    Verdict and scores are converted: `first` is the case's first answer, even if the judge saw it second.
+    """
 
     judge: str  # The debater's name in a panel, otherwise the number of the repetition.
     model: str
-    swapped: bool  # Whether the second answer was shown first.
-    opinion: Opinion  # `first` is the case's first answer, even if the judge saw it second.
-
-    def encode_ballot(self) -> dict[str, Any]:
-        """Convert the ballot to JSON data for a case's record: `judge`, `model`, `swapped`, `verdict`, `scores`."""
-        return {
-            "judge": self.judge,
-            "model": self.model,
-            "swapped": self.swapped,
-            "verdict": self.opinion.verdict,
-            "scores": dict(self.opinion.scores),
-        }
+    swapped: bool = False  # Whether the second answer was shown first.
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +84,7 @@ class Assessment:
 
     def encode_assessment(self) -> dict[str, Any]:
         """Return JSON data for a record: `verdict`, `calls`, `ballots`, further facts, and `cut_off` unless it is 0."""
-        ballots = [ballot.encode_ballot() for ballot in self.ballots]
+        ballots = list(map(asdict, self.ballots))
         facts = {"verdict": self.opinion.verdict, "calls": self.calls, "ballots": ballots, **self.facts}
         return facts | make_cut_off_fact(self.log)
 
@@ -139,11 +131,8 @@ Votes = Sequence[Vote[Opinion]]
 
 def make_ballots(votes: Votes, *, swapped: bool) -> list[Ballot]:
     """Make a ballot from each readable vote; `swapped` means that the judges saw the second answer first."""
-    return [
-        Ballot(vote.judge, vote.model, swapped, vote.value.exchange_answers() if swapped else vote.value)
-        for vote in votes
-        if vote.value
-    ]
+    read = [(vote, vote.value.exchange_answers() if swapped else vote.value) for vote in votes if vote.value]
+    return [Ballot(one.scores, one.verdict, judge=vote.judge, model=vote.model, swapped=swapped) for vote, one in read]
 
 
 def combine_orders(
@@ -165,13 +154,13 @@ def combine_orders(
     for readable, unread in zip(ballots, problems, strict=True):
         require_quorum(len(readable), unread, quorum, "ballots", log)
     lost = sum(map(len, problems))
-    opinions = [[one.opinion for one in order if one.opinion.verdict != CANNOT_TELL] for order in ballots]
-    if not all(is_mostly_decided(len(told), len(order)) for told, order in zip(opinions, ballots, strict=True)):
+    decided = [[ballot for ballot in order if ballot.verdict != CANNOT_TELL] for order in ballots]
+    if not all(is_mostly_decided(len(told), len(order)) for told, order in zip(decided, ballots, strict=True)):
         opinion = Opinion(verdict=CANNOT_TELL)
-    elif len({*map(len, opinions)}) == 1 or not all(opinion.scores for order in opinions for opinion in order):
-        opinion = combine([opinion for order in opinions for opinion in order])
+    elif len({*map(len, decided)}) == 1 or not all(ballot.scores for order in decided for ballot in order):
+        opinion = combine([*chain(*decided)])
     else:
-        opinion = combine([combine(order) for order in opinions])
+        opinion = combine([combine(order) for order in decided])
     return Assessment(opinion, tuple(chain(*ballots)), log, {"unreadable": lost} if lost else {})
 
 

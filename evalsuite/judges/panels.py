@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -220,7 +220,7 @@ class Debate:
             votes = await self._ask_all_debaters(turn, "secret ballot")
             self.log += join_logs(votes)
             ballots = make_ballots(votes, swapped=self.swapped)
-            self.interim += [{"turn": turn, **ballot.encode_ballot()} for ballot in ballots]
+            self.interim += [{"turn": turn, **asdict(ballot)} for ballot in ballots]
 
     def _record_speeches(self, speeches: Sequence[Vote[Any]], turn: int) -> list[Part]:
         """Log the speeches, keep those of the last turn as judgements, and return the speeches that could be read."""

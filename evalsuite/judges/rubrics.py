@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from statistics import fmean, median, multimode
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -25,7 +25,7 @@ from evalsuite.judges.asking import (
 from evalsuite.judges.criteria import Criteria, Each, OrCannotTell, Template, make_criteria, read_sample_criteria
 from evalsuite.judges.forms import QUALITY, Likert, Reading, ScaleCriteria, ScoresForm
 from evalsuite.judges.g_eval import FIVE_POINTS, MOST_SAMPLES
-from evalsuite.judges.judgements import CANNOT_TELL, Ballot, Opinion
+from evalsuite.judges.judgements import CANNOT_TELL, Ballot
 from evalsuite.judges.prompts import SYSTEM_PROMPT, Part
 from evalsuite.judges.scorers import JudgeScorer, Levels, Sampled, make_aspects, make_judge_scorer
 
@@ -307,10 +307,12 @@ class Rubric:
     def _make_score(
         self, value: float, votes: Sequence[Vote[Reading]], models: Sequence[Model], people_facts: Mapping[str, Any]
     ) -> Score:
-        readings, log = [vote.value for vote in votes if vote.value], join_logs(votes)
-        opinions = [Opinion({self.name: reading.value} if reading.is_decided else {}) for reading in readings]
-        readable = zip((vote for vote in votes if vote.value), opinions, strict=True)
-        ballots = [Ballot(vote.judge, vote.model, False, opinion).encode_ballot() for vote, opinion in readable]
+        read = [(vote, vote.value) for vote in votes if vote.value]
+        readings, log = [reading for _, reading in read], join_logs(votes)
+        ballots = [
+            asdict(Ballot({self.name: reading.value} if reading.is_decided else {}, judge=vote.judge, model=vote.model))
+            for vote, reading in read
+        ]
         alike = [reading for reading in readings if reading.is_decided != math.isnan(value)]
         nearest = min(alike, key=lambda reading: abs(reading.value - value))
         lost, untold = len(votes) - len(readings), sum(not reading.is_decided for reading in readings)

@@ -235,7 +235,7 @@ class OnDemand:
     async def __call__(self, subject: JudgedInput, model: Model) -> Assessment:
         first = await self.alone(subject, model)
         facts = {judgements.SINGLE_JUDGE_FACT: {"verdict": first.opinion.verdict, "calls": first.calls}}
-        if len({ballot.opinion.verdict for ballot in first.ballots}) == 1:
+        if len({ballot.verdict for ballot in first.ballots}) == 1:
             return replace(first, facts={**first.facts, **facts})
         debated = await self.panel(subject, model)
         ballots, log = first.ballots + debated.ballots, first.log + debated.log
@@ -262,7 +262,7 @@ class BestOf:
         choices, log = await asking.collect_readable_judgements(calls, quorum)
         shares = [[choice.value[at] for choice in choices] for at in range(count)]
         ballots = tuple(
-            Ballot(f"order {at}", model.name, False, Opinion({PREFERENCE: choice.value[0]}))
+            Ballot({PREFERENCE: choice.value[0]}, judge=f"order {at}", model=model.name)
             for at, choice in enumerate(choices, 1)
         )
         wins = [math.fsum(share) / len(share) for share in shares]
@@ -329,7 +329,7 @@ class JudgeScorer:
             facts |= judgements.make_people_facts(sample, judged, nominal=bool(self.rivals))
         # Nest the facts under the judge's prefix, because the facts of two judges would overwrite each other.
         facts = {self.prefix: facts} if self.prefix else facts
-        note = "; ".join(f"{ballot.judge}: {ballot.opinion}" for ballot in assessment.ballots)
+        note = "; ".join(f"{ballot.judge}: {ballot}" for ballot in assessment.ballots)
         scores: dict[str, float | Score] = {
             self.prefix + name: Score(values[name], note=note, facts=facts, log=assessment.log),
             **{self.prefix + other: values[other] for other in others},

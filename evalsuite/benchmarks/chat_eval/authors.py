@@ -180,8 +180,7 @@ class AspectPanels:
         for ballot in (ballot for assessment in found for ballot in assessment.ballots):
             by_debater.setdefault(ballot.judge, []).append(ballot)
         ballots = [
-            replace(own[0], opinion=Opinion(average_scores(ballot.opinion.scores for ballot in own)))
-            for own in by_debater.values()
+            replace(own[0], scores=average_scores(ballot.scores for ballot in own)) for own in by_debater.values()
         ]
         opinion = Opinion(average_scores(assessment.opinion.scores for assessment in found))
         return Assessment(opinion, tuple(ballots), tuple(entry for one in found for entry in one.log))

@@ -218,7 +218,7 @@ def test_both_orders_are_debated_apart_and_at_once(scripted: Any) -> None:
     assert swapped.count(True) == swapped.count(False) == 6
     assert max(asked.beside for asked in model.calls) > 3
     assert found.opinion.verdict == "tie", "whoever always takes the first place decides nothing"
-    assert [(ballot.swapped, ballot.opinion.verdict) for ballot in found.ballots] == (
+    assert [(ballot.swapped, ballot.verdict) for ballot in found.ballots] == (
         [(False, "first")] * 3 + [(True, "second")] * 3
     )
 

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any, Literal, TypeGuard
 
 from evalsuite import stats
-from evalsuite.judges.judgements import CANNOT_TELL, SINGLE_JUDGE_FACT, WINS
+from evalsuite.judges.judgements import CANNOT_TELL, SINGLE_JUDGE_FACT, WINS, Ballot
 from evalsuite.output.reports.judges.estimates import estimate_mean, estimate_share
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 from evalsuite.results.judge_labels import (
@@ -166,27 +166,12 @@ def _estimate_mean_in_unit_interval(values: Sequence[float], clusters: Sequence[
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeVote:
-    """The vote of one judge on one case."""
-
-    judge: str  # The debater's name in a panel, otherwise the number of the repetition.
-    model: str  # The judge's model.
-    swapped: bool  # Whether the judge saw the second answer first.
-    # The verdict, converted to the original order of the answers; None if only one answer was scored.
-    verdict: str | None
-    scores: Mapping[str, float]  # Scores keyed by aspect for one answer, or by position for two answers.
-
-
-_VOTE_FIELDS = {field.name for field in fields(JudgeVote)}
-
-
-@dataclass(frozen=True, slots=True)
 class JudgedCase:
     """A case that a judge has judged."""
 
     row: Row
     verdict: str | None  # The result of comparing two answers; None if only one answer was scored.
-    votes: tuple[JudgeVote, ...]  # The single votes (ballots) from which the verdict was made.
+    votes: tuple[Ballot, ...]  # The single votes from which the verdict was made.
     facts: Mapping[str, Any]  # Further data that the judge stored: `lengths`, `systems`, `human`.
 
 
@@ -196,9 +181,12 @@ def read_judged_cases(tally: Tally, prefix: str = "") -> list[JudgedCase]:
     cases = []
     for row, facts in rows:
         if has_ballots(facts) and facts["verdict"] != CANNOT_TELL:
-            votes = tuple(JudgeVote(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
+            votes = tuple(Ballot(**ballot) for ballot in facts["ballots"] if ballot["verdict"] != CANNOT_TELL)
             cases.append(JudgedCase(row, facts["verdict"], votes, facts))
     return cases
+
+
+_BALLOT_FIELDS = {item.name for item in fields(Ballot)}
 
 
 def has_ballots(facts: object) -> TypeGuard[Mapping[str, Any]]:
@@ -207,7 +195,7 @@ def has_ballots(facts: object) -> TypeGuard[Mapping[str, Any]]:
     return (
         isinstance(ballots, Sequence)
         and any(ballots)
-        and all(isinstance(ballot, Mapping) and ballot.keys() == _VOTE_FIELDS for ballot in ballots)
+        and all(isinstance(ballot, Mapping) and ballot.keys() == _BALLOT_FIELDS for ballot in ballots)
     )
 
 
