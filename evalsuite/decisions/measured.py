@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partialmethod
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.types import ASSERTS, PASS_RATE, Metric, Outcome, are_outcomes
 from evalsuite.results.built_in import AMOUNTS, estimate_mean_amount, is_resource_metric
-from evalsuite.results.tally import Estimate, Row, Tally
+from evalsuite.results.tally import Estimate, Row, Tally, estimate_clustered_mean
 
 if TYPE_CHECKING:
     from evalsuite.results.runs import Run
@@ -186,16 +187,10 @@ class _RecordingScores(dict[str, float]):
 def estimate_pass_rate(cases: Tally, confidence: float = 0.95) -> Estimate | None:
     """Compute the share of scored cases that passed, or the share of samples that passed in enough epochs."""
     repeated = group_repeated_samples(cases)
-    if not repeated:
-        ran = cases.ran().where(lambda row: row.facts.get(ASSERTS, True))
-        return ran.estimate_of([float(row.outcome == "passed") for row in ran], confidence)
-    alone = ((row, get_score(row, PASS_RATE)) for row in cases if row.sample not in repeated)
-    counted = [row.with_scores({PASS_RATE: score}) for row, score in alone if score is not None]
-    for rows in repeated.values():
-        held = has_sample_passed(rows)
-        if held is not None:
-            counted.append(replace(rows[0], outcome="passed", scores={PASS_RATE: float(held)}))
-    return Tally(tuple(counted)).estimate(PASS_RATE, confidence)
+    alone = ((get_score(row, PASS_RATE), row.cluster) for row in cases if row.sample not in repeated)
+    samples = ((has_sample_passed(rows), rows[0].cluster) for rows in repeated.values())
+    passed = ((float(share), cluster) for share, cluster in chain(alone, samples) if share is not None)
+    return estimate_clustered_mean(passed, confidence)
 
 
 def group_repeated_samples(cases: Tally) -> dict[str, list[Row]]:

@@ -21,7 +21,7 @@ from evalsuite import stats
 from evalsuite.core.errors import write_count
 from evalsuite.core.types import ASSERTS, SHARE, Metric, Usage
 from evalsuite.results.judge_labels import JUDGE_METRICS, estimate_corrected_score
-from evalsuite.results.tally import Estimate, Row, Tally
+from evalsuite.results.tally import Estimate, Row, Tally, estimate_clustered_mean
 
 LATENCY = re.compile(r"latency_p(\d{1,2})")
 JUDGE = "judge_"
@@ -82,7 +82,7 @@ def find_built_in_metric(name: str) -> Callable[[Tally], Estimate | None] | None
     if latency := LATENCY.fullmatch(name):
         return partial(_estimate_latency, int(latency[1]) / 100)
     if repeated := REPEATED.fullmatch(name):
-        return partial(_estimate_pass_at_k, name, repeated[1], int(repeated[2]))
+        return partial(_estimate_pass_at_k, repeated[1], int(repeated[2]))
     return None
 
 
@@ -147,7 +147,7 @@ def _estimate_latency(share: float, tally: Tally) -> Estimate | None:
     return Estimate(value, seconds[low], seconds[high], n) if bounded else Estimate(value, n=n)
 
 
-def _estimate_pass_at_k(name: str, kind: str, k: int, tally: Tally) -> Estimate | None:
+def _estimate_pass_at_k(kind: str, k: int, tally: Tally) -> Estimate | None:
     """Estimate pass@k or pass^k over all samples; None if any sample has fewer than k attempts."""
     attempts: dict[str, list[Row]] = {}
     for row in tally.ran().where(lambda row: row.facts.get(ASSERTS, True)):
@@ -155,5 +155,6 @@ def _estimate_pass_at_k(name: str, kind: str, k: int, tally: Tally) -> Estimate 
     if not attempts or min(map(len, attempts.values())) < k:
         return None
     chance = stats.pass_at_k if kind == "at" else stats.pass_hat_k
-    counts = ((rows[0], len(rows), sum(row.outcome == "passed" for row in rows)) for rows in attempts.values())
-    return Tally([row.with_scores({name: chance(number, passed, k)}) for row, number, passed in counts]).share(name)
+    counts = ((len(rows), sum(row.outcome == "passed" for row in rows), rows[0].cluster) for rows in attempts.values())
+    chances = ((chance(number, passed, k), cluster) for number, passed, cluster in counts)
+    return estimate_clustered_mean(chances, bounds=SHARE.range)

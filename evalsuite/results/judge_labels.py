@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from evalsuite import stats
-from evalsuite.core.types import SIGNATURES, has_canary_tag
+from evalsuite.core.types import SHARE, SIGNATURES, has_canary_tag
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
-from evalsuite.results.tally import Estimate, Row, Tally
+from evalsuite.results.tally import Estimate, Row, Tally, estimate_clustered_mean
+from evalsuite.stats.clustering import group_by_cluster
 
 LabelPair = tuple[float, float]  # People's label and the judge's score.
 NOT_ASKED = "judge_not_asked"  # Key in the facts of a case that its scorer decides without the judge.
@@ -89,13 +90,13 @@ def compute_accuracy(tally: Tally) -> Estimate | None:
 def estimate_weighted_mean(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
     """Estimate the weighted mean of outcomes over labelled cases; None without outcomes."""
     if has_equal_weights(label for label, _ in outcomes):
-        return Tally(tuple(label.row.with_scores({"share": value}) for label, value in outcomes)).share("share")
+        return estimate_clustered_mean([(value, label.row.cluster) for label, value in outcomes], bounds=SHARE.range)
     total = math.fsum(label.weight for label, _ in outcomes)
     mean = math.fsum(label.weight * value for label, value in outcomes) / total
     # Transform the values so that their plain mean has the same variance as the weighted mean (linearization).
-    linear = [mean + label.weight * len(outcomes) / total * (value - mean) for label, value in outcomes]
-    rows = (label.row.with_scores({"share": value}) for (label, _), value in zip(outcomes, linear, strict=True))
-    found = Tally(tuple(rows)).estimate("share")
+    number = len(outcomes)
+    linear = [(mean + label.weight * number / total * (value - mean), label.row.cluster) for label, value in outcomes]
+    found = estimate_clustered_mean(linear)
     if found is None or found.low is None or found.high is None:
         return Estimate(mean, n=len(outcomes))
     return Estimate(mean, max(0.0, found.low), min(1.0, found.high), found.n)
@@ -115,15 +116,16 @@ def _pair_verdicts(tally: Tally) -> tuple[list[LabelPair], list[str]]:
 
 
 def compute_kappa(tally: Tally) -> Estimate | None:
-    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined.
+    """Compute Cohen's kappa between the judge's and people's verdicts; None if it is undefined."""
+    return estimate_kappa(*_pair_verdicts(tally))
 
-    The interval is that of `stats.clustered_kappa`.
-    """
-    pairs, clusters = _pair_verdicts(tally)
+
+def estimate_kappa(pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequence[Hashable]) -> Estimate | None:
+    """Compute Cohen's kappa of two raters with the interval of `stats.clustered_kappa`; None if it is undefined."""
     if not pairs:
         return None
-    people, judge = zip(*pairs, strict=True)
-    return Estimate.of(*astuple(stats.clustered_kappa(people, judge, clusters=clusters)))
+    one, other = zip(*pairs, strict=True)
+    return Estimate.of(*astuple(stats.clustered_kappa(one, other, clusters=clusters)))
 
 
 def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate | None:
@@ -233,8 +235,8 @@ MUTATIONS = "mutations"  # A case's facts contain the results of mutation tests,
 def _estimate_mutation_metric(metric: str, tally: Tally) -> Estimate | None:
     """Estimate how often the judge detects or resists mutated answers, by a metric such as `detects_KIND`."""
     rows = ((row, row.facts.get(MUTATIONS)) for row in tally if row.outcome != "error")
-    tested = [row.with_scores({metric: found[metric]}) for row, found in rows if found and metric in found]
-    return Tally(tuple(tested)).share(metric)
+    tested = ((found[metric], row.cluster) for row, found in rows if found and metric in found)
+    return estimate_clustered_mean(tested, bounds=SHARE.range)
 
 
 JUDGE_METRICS: Mapping[str, Callable[[Tally], Estimate | None]] = {
@@ -277,10 +279,7 @@ def _estimate_by_jackknife(
     value = statistic(pairs) if pairs else math.nan
     if math.isnan(value):
         return None
-    groups: dict[Hashable, list[LabelPair]] = {}
-    for pair, cluster in zip(pairs, clusters, strict=True):
-        groups.setdefault(cluster, []).append(pair)
-    interval = stats.jackknife_interval(list(groups.values()), statistic, bounds=(-math.inf, 1.0))
+    interval = stats.jackknife_interval(group_by_cluster(pairs, clusters), statistic, bounds=(-math.inf, 1.0))
     return Estimate.of(value, interval.low, interval.high, len(pairs))
 
 

@@ -205,21 +205,26 @@ class Tally:
         Returns:
             The estimate, without an interval if all values come from one cluster; None if no row has the metric.
         """
-        scored = self.scored(metric)
-        return scored.estimate_of([row.scores[metric] for row in scored], confidence, bounds)
-
-    def estimate_of(
-        self, values: Sequence[float], confidence: float = 0.95, bounds: tuple[float, float] | None = None
-    ) -> Estimate | None:
-        """Estimate the mean of these values, one per row, by the same method as `estimate`."""
-        if not values:
-            return None
-        interval = _compute_interval_of_mean(values, [row.cluster for row in self.rows], confidence, bounds)
-        return Estimate.of(math.fsum(values) / len(values), interval.low, interval.high, len(values))
+        scored = ((row.scores[metric], row.cluster) for row in self.scored(metric))
+        return estimate_clustered_mean(scored, confidence, bounds)
 
     def share(self, metric: str, confidence: float = 0.95) -> Estimate | None:
         """Estimate the mean of a score in [0, 1], by the same method as `estimate`."""
         return self.estimate(metric, confidence, (0.0, 1.0))
+
+
+def estimate_clustered_mean(
+    scored: Iterable[tuple[float, Hashable]], confidence: float = 0.95, bounds: tuple[float, float] | None = None
+) -> Estimate | None:
+    """Estimate the mean of values, each with its cluster, by the same method as `Tally.estimate`."""
+    values, clusters = list[float](), list[Hashable]()
+    for value, cluster in scored:
+        values.append(value)
+        clusters.append(cluster)
+    if not values:
+        return None
+    interval = _compute_interval_of_mean(values, clusters, confidence, bounds)
+    return Estimate.of(math.fsum(values) / len(values), interval.low, interval.high, len(values))
 
 
 def _compute_interval_of_mean(

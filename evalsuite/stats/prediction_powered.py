@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from evalsuite.stats.clustering import sum_clusters
 from evalsuite.stats.inputs import (
     Array,
     Labels,
@@ -120,10 +121,8 @@ def ppi_mean(
 
 def _sum_by_cluster(values: Array, clusters: Labels) -> Array:
     """Sum values by cluster, scaled so that the sums' mean and its standard error are those of the clustered mean."""
-    check_same_length(values, clusters, "scores and clusters")
-    place = {cluster: at for at, cluster in enumerate(dict.fromkeys(clusters))}
     mean = float(values.mean())
-    sums = np.bincount([place[cluster] for cluster in clusters], values - mean)
+    sums, _ = sum_clusters(values - mean, clusters)
     return mean + sums * len(sums) / len(values)
 
 

@@ -29,7 +29,7 @@ from evalsuite.output.reports.section import (
     Table,
     list_cases_by_mode,
 )
-from evalsuite.results.tally import Estimate, Row, RunView, Tally
+from evalsuite.results.tally import Estimate, Row, RunView, Tally, estimate_clustered_mean
 
 TITLE = "Head-to-Tail: what is known of the popular and of the rest"
 PREFACE = (
@@ -202,8 +202,9 @@ def tabulate_answer_stability(views: Sequence[RunView]) -> Table | None:
                 given = ([view.read(row.case).transcript for row in asked] for asked in repeated)
                 differ = [len({normalise_answer(each.answer if each else "") for each in texts}) > 1 for texts in given]
                 verdicts = [len({row.scores["accuracy"] for row in asked}) > 1 for asked in repeated]
-                questions = Tally(tuple(asked[0] for asked in repeated))
-                shares = [questions.estimate_of(list(map(float, each))) for each in (differ, verdicts)]
+                clusters = [asked[0].cluster for asked in repeated]
+                sides = (zip(map(float, side), clusters, strict=True) for side in (differ, verdicts))
+                shares = map(estimate_clustered_mean, sides)
                 rows.append([view.label, mode, len(repeated), max(map(len, repeated)), *shares])
     columns = [Column("Run"), Column("Mode"), COUNT, Column("Epochs", "count")]
     columns += _make_percent_columns("Answers differ", "Verdicts differ")

@@ -257,7 +257,7 @@ def test_labels_of_a_single_cluster_bound_nothing_and_clusters_of_one_case_chang
     alone = stats.ppi_mean(*sides, clusters=([1, 2, 3, 4], "abc"))
     plain = stats.ppi_mean(*sides)
     assert (alone.low, alone.high) == pytest.approx((plain.low, plain.high))
-    with pytest.raises(ValueError, match="scores and clusters"):
+    with pytest.raises(ValueError, match="values and clusters"):
         stats.ppi_mean(*sides, clusters=([1, 2, 3, 4], [1, 2]))
 
 
