@@ -12,24 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
-from operator import eq
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from evalsuite import stats
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, HUMAN_ASPECTS, OVERALL, OVERLAP
 from evalsuite.benchmarks.chat_eval.solver import JudgingMode, parse_mode
 from evalsuite.judges.judgements import WINS
 from evalsuite.output.reports.judges.estimates import (
     CorrectedMean,
+    compare_correlations,
+    compare_verdicts,
     estimate_corrected_mean,
-    estimate_gain,
-    estimate_kappa_gain,
 )
 from evalsuite.output.reports.section import Cell, Table, parse_columns
-from evalsuite.results.judge_labels import FEWEST
+from evalsuite.results.judge_labels import FEWEST, estimate_kappa
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
-from evalsuite.stats.paired import compute_paired_pvalue
 
 if TYPE_CHECKING:
     from evalsuite.stats.correlation import Coefficient
@@ -70,14 +67,8 @@ def select_dialogues(tally: Tally) -> Tally:
 def compute_kappa(tally: Tally) -> Estimate | None:
     """Compute Cohen's kappa between the judge's and people's verdicts; None if kappa is undefined."""
     judged = select_labelled_comparisons(tally)
-    if not len(judged):
-        return None
-    agreement = stats.clustered_kappa(
-        [row.facts["human"] for row in judged],
-        [row.facts["verdict"] or "none" for row in judged],
-        clusters=[row.cluster for row in judged],
-    )
-    return Estimate.of(agreement.value, agreement.low, agreement.high, agreement.n)
+    pairs = [(row.facts["human"], row.facts["verdict"] or "none") for row in judged]
+    return estimate_kappa(pairs, [row.cluster for row in judged])
 
 
 def list_responses(tally: Tally, metric: str | None = None) -> list[RatedResponse]:
@@ -192,8 +183,6 @@ RHO_NOTE = (
 
 def compare_modes(views: Sequence[RunView]) -> list[Table]:
     """Compare the modes of each run in pairs; make one table for comparisons and one for dialogue responses."""
-    from evalsuite.stats.correlation import compute_rank_replicates
-
     on_pairs: list[tuple[Cell, ...]] = []
     on_dialogues: list[tuple[Cell, ...]] = []
     for view in views:
@@ -204,20 +193,12 @@ def compare_modes(views: Sequence[RunView]) -> list[Table]:
                 verdicts, others = (
                     [row.facts["verdict"] or "none" for row in rows] for rows in zip(*pairs, strict=True)
                 )
-                before, after = (list(map(float, map(eq, people, side))) for side in (verdicts, others))
-                gained = (math.fsum(after) - math.fsum(before)) / len(pairs)
-                clusters = [row.cluster for row, _ in pairs]
-                kappa_gain = estimate_kappa_gain(people, verdicts, others, clusters)
-                pvalue = compute_paired_pvalue(before, after, clusters)
-                on_pairs.append((*names, gained, pvalue, *kappa_gain, len(pairs)))
+                gains = compare_verdicts(people, verdicts, others, [row.cluster for row, _ in pairs])
+                on_pairs.append((*names, *gains, len(pairs)))
             if both := _pair_rows(select_dialogues(first), select_dialogues(second)):
                 scored = ([(row, row.facts["judged"]) for row in rows] for rows in zip(*both, strict=True))
-                (rho, least), (other_rho, most) = (
-                    compute_rank_replicates(*_list_variables(responses, ASPECT_NAMES), "spearman")
-                    for responses in scored
-                )
-                replicates = [two - one for one, two in zip(least, most, strict=True)]
-                on_dialogues.append((*names, *estimate_gain(other_rho - rho, replicates, len(both)), len(both)))
+                (before, dialogues), (after, _) = (_list_variables(side, ASPECT_NAMES) for side in scored)
+                on_dialogues.append((*names, *compare_correlations(before, after, dialogues), len(both)))
     tables = [
         Table("Modes compared, pair by pair", COLUMNS, on_pairs, NOTE),
         Table("Modes compared, response by response", RHO_COLUMNS, on_dialogues, RHO_NOTE),

@@ -35,6 +35,7 @@ from evalsuite.output.reports.section import (
     list_cases_by_mode,
     parse_columns,
 )
+from evalsuite.results.judge_labels import estimate_kappa
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
@@ -390,9 +391,8 @@ def tabulate_errors(title: str, outputs: Sequence[Row]) -> Table | None:
         ]
         if pairs:
             computed, people, clusters = zip(*pairs, strict=True)
-            kappa = stats.clustered_kappa(computed, people, clusters=clusters)
-            agreed = None if math.isnan(kappa.value) else Estimate(kappa.value, kappa.low, kappa.high, kappa.n)
             shares = (sum(side) / len(pairs) for side in (people, computed))
+            agreed = estimate_kappa(list(zip(computed, people, strict=True)), clusters)
             lines.append([heading, len(pairs), *shares, agreed])
     columns = parse_columns("Type | Outputs: count | People: percent | Computed: percent | Cohen's kappa: number 3")
     note = "The share of outputs with such an error as most people labelled them, and as the comparison finds it."

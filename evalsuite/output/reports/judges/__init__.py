@@ -341,15 +341,10 @@ def _make_bias_cells(choices: Sequence[Choice]) -> tuple[Cell, ...]:
 
 
 def _estimate_excess_over_people(choices: Sequence[Choice], people: Sequence[float]) -> Estimate:
-    from evalsuite.stats.paired import tango_interval
-
     clusters, judge = [cluster for cluster, *_ in choices], [chosen for _, chosen, _ in choices]
-    if len(set(clusters)) == len(clusters):
-        won = sum(one > other for one, other in zip(judge, people, strict=True))
-        lost = sum(one < other for one, other in zip(judge, people, strict=True))
-        interval = tango_interval(lost, won, len(clusters))
-        return Estimate((won - lost) / len(clusters), interval.low, interval.high, len(clusters))
-    difference = stats.paired_difference(people, judge, clusters=clusters)
+    # Tango's interval is for independent choices.
+    shared, scale = (clusters, None) if len(set(clusters)) < len(clusters) else (None, 1.0)
+    difference = stats.paired_difference(people, judge, clusters=shared, scale=scale)
     low, high = (bound if math.isfinite(bound) else None for bound in (difference.low, difference.high))
     return Estimate(difference.difference, low, high, len(clusters))
 

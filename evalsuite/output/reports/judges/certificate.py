@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from operator import eq
 from typing import Any
 
 from evalsuite.judges.judgements import PREFERENCE
@@ -18,9 +17,9 @@ from evalsuite.output.reports.judges import (
     tabulate_biases,
 )
 from evalsuite.output.reports.judges.estimates import (
+    compare_correlations,
+    compare_verdicts,
     estimate_corrected_mean,
-    estimate_gain,
-    estimate_kappa_gain,
     tabulate_corrected_means,
 )
 from evalsuite.output.reports.section import Block, Cell, Column, Section, Table, parse_columns
@@ -207,31 +206,16 @@ def _tabulate_judge_gains(judges: Sequence[JudgeResults], tallies: Sequence[Tall
 
 def _make_gain_cells(both: Sequence[tuple[LabelledScore, LabelledScore]]) -> tuple[Cell, ...]:
     """Compare how two judges agree with people: gains in accuracy, kappa and rho, each with its p-value."""
-    from evalsuite.stats.correlation import compute_coefficient_replicates
-    from evalsuite.stats.paired import compute_paired_pvalue
-
     people = [label.label for label, _ in both]
-    clusters = [label.row.cluster for label, _ in both]
-    in_rho: tuple[Cell, Cell] = None, None
-    if len(both) > 2:
-        (before, least), (after, most) = (
-            compute_coefficient_replicates(people, [label.judge for label in labels], clusters, "spearman")
-            for labels in zip(*both, strict=True)
-        )
-        replicates = [two - first for first, two in zip(least, most, strict=True)]
-        in_rho = estimate_gain(after - before, replicates, len(both))
+    one, other = ([(people, [label.judge for label in labels])] for labels in zip(*both, strict=True))
+    in_rho = compare_correlations(one, other, [label.row.cluster for label, _ in both])
     verdicts = [
-        (*one, two[1], label.row.cluster)
-        for label, other in both
-        if (one := label.verdicts) and (two := other.verdicts)
+        (*pair, judged[1], label.row.cluster)
+        for label, theirs in both
+        if (pair := label.verdicts) and (judged := theirs.verdicts)
     ]
-    if not verdicts:
-        return (None, None, None, None, *in_rho)
-    right, first, second, grouped = zip(*verdicts, strict=True)
-    is_right, is_right_too = (list(map(float, map(eq, right, judged))) for judged in (first, second))
-    pvalue = compute_paired_pvalue(is_right, is_right_too, grouped)
-    in_kappa = estimate_kappa_gain(right, first, second, grouped)
-    return ((sum(is_right_too) - sum(is_right)) / len(verdicts), pvalue, *in_kappa, *in_rho)
+    gained = compare_verdicts(*zip(*verdicts, strict=True)) if verdicts else (None,) * 4
+    return (*gained, *in_rho)
 
 
 def _tabulate_mutations(judges: Sequence[JudgeResults], tallies: Sequence[Tally]) -> Table | None:

@@ -1,14 +1,20 @@
 """Estimates about judges (shares, corrected means, gains of one judge over another) and by judges (win rates)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import NamedTuple
+from operator import eq
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalsuite import stats
 from evalsuite.output.reports.section import Cell, Column, Table, parse_columns
 from evalsuite.results.judge_labels import FEWEST, include_known_scores
 from evalsuite.results.tally import Estimate
+
+if TYPE_CHECKING:
+    from evalsuite.stats.correlation import Variables
 
 Gain = tuple[Estimate | None, float | None]
 """A gain with its interval, and the p-value for a gain of zero; None if they are undefined."""
@@ -112,7 +118,7 @@ def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMea
     return Table(title, columns, [(judge, *one) for judge, one in means], note)
 
 
-def estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:
+def _estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:
     """Return a gain (how much one judge improves on another) with its jackknife interval, and the gain's p-value."""
     from evalsuite.stats.clustering import compute_jackknife_interval, compute_jackknife_pvalue
 
@@ -124,10 +130,14 @@ def estimate_gain(value: float, replicates: Sequence[float], case_count: int) ->
     return Estimate(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue
 
 
-def estimate_kappa_gain(
+def compare_verdicts(
     people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable], clusters: Sequence[Hashable]
-) -> Gain:
-    """Estimate how much higher Cohen's kappa with people is for judge `other` than for judge `one`."""
+) -> tuple[float, float, Estimate | None, float | None]:
+    """Compare two judges' verdicts with people's: gains of the other in accuracy and kappa, each with its p-value."""
+    from evalsuite.stats.paired import compute_paired_pvalue
+
+    before, after = (list(map(float, map(eq, people, verdicts))) for verdicts in (one, other))
+    gained = (math.fsum(after) - math.fsum(before)) / len(people)
     answers = list(zip(people, one, other, strict=True))
     without = [
         _compute_kappa_difference(
@@ -135,7 +145,8 @@ def estimate_kappa_gain(
         )
         for left_out in dict.fromkeys(clusters)
     ]
-    return estimate_gain(_compute_kappa_difference(answers), without, len(answers))
+    in_kappa = _estimate_gain(_compute_kappa_difference(answers), without, len(answers))
+    return gained, compute_paired_pvalue(before, after, clusters), *in_kappa
 
 
 def _compute_kappa_difference(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
@@ -143,6 +154,14 @@ def _compute_kappa_difference(answers: Sequence[tuple[Hashable, Hashable, Hashab
         return math.nan
     people, one, other = zip(*answers, strict=True)
     return stats.cohen_kappa(people, other) - stats.cohen_kappa(people, one)
+
+
+def compare_correlations(one: Variables, other: Variables, clusters: Sequence[Hashable]) -> Gain:
+    """Estimate how much higher the mean of Spearman's rho is for judge `other` than for judge `one`."""
+    from evalsuite.stats.correlation import compute_rank_replicates
+
+    (before, least), (after, most) = (compute_rank_replicates(each, clusters, "spearman") for each in (one, other))
+    return _estimate_gain(after - before, [two - first for first, two in zip(least, most, strict=True)], len(clusters))
 
 
 def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
