@@ -12,6 +12,7 @@ import json
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from copy import copy
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +21,6 @@ from evalsuite.batches.server import (
     BatchMissing,
     BatchServer,
     BatchState,
-    copy_error,
     explain_missing_answers,
     format_request_line,
     parse_result_lines,
@@ -264,6 +264,7 @@ class BatchBackend(Backend):
         if isinstance(error, BatchMissing):
             self._pending.tell(str(error))
             self._batches.delete_batch(stored_batch.number)
+            error = RequestRefused(str(error))  # Workers and the journal know only this class.
         self._earlier.difference_update(keys)
         self._fail_requests(keys, error)
 
@@ -340,7 +341,8 @@ class BatchBackend(Backend):
         for key in keys:
             waiting = self._waiting.get(key)
             if waiting is not None and not waiting.done():
-                waiting.set_exception(copy_error(error))
+                # Copy the error for each caller, because one exception for all would gather all their stack frames.
+                waiting.set_exception(copy(error))
 
     async def aclose(self) -> None:
         """Stop polling the batches; the server continues to process them."""

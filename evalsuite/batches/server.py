@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -122,16 +121,15 @@ class BatchServer:
 
         found = await self._backend.call_client(fetch_or_return_none)
         if found is None:
-            raise BatchMissing(missing_message)
+            raise BatchMissing(
+                f"{missing_message}: it was deleted, or sent with another key; the next --resume sends its requests "
+                "again"
+            )
         return found
 
     async def probe_batch_interface(self) -> None:
         """List one batch, which raises an error if the server has no batch interface."""
-
-        async def list_batch(client: AsyncOpenAI, headers: dict[str, Any]) -> None:
-            await client.batches.list(limit=1, extra_headers=headers)
-
-        await self._backend.call_client(list_batch)
+        await self._backend.call_client(lambda client, headers: client.batches.list(limit=1, extra_headers=headers))
 
     async def aclose(self) -> None:
         await self._backend.aclose()
@@ -177,16 +175,6 @@ MODEL_ERROR_FIELDS = {"code": "model_not_found", "param": "body.model"}
 
 class BatchMissing(RequestRefused):
     """Raised if the server does not have a batch or a file of answers."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"{what}: it was deleted, or sent with another key; the next --resume sends its requests again"
-        )
-
-
-def copy_error(error: Exception) -> Exception:
-    """Copy an error for each caller, because one exception for all callers would gather all their stack frames."""
-    return RequestRefused(*error.args) if isinstance(error, BatchMissing) else copy(error)
 
 
 def read_completion(backend: OpenAIBackend, request: Request, line: Mapping[str, Any]) -> Completion:
