@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
@@ -154,49 +154,42 @@ def load_dataset(setup: Setup) -> Dataset:
         documents = {subject: (*list_tool_documents(kind), ASK_TO_USER, FINISH) for subject, kind in SUBJECTS.items()}
     queries = read_queries(path)
     for query in queries:
-        if query.subject not in documents:
+        if (subject := query.metadata["subject"]) not in documents:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
-            raise DatasetError(path, f"query {query.id}, field 'path'", repr(query.subject), expected)
+            raise DatasetError(path, f"query {query.id}, field 'path'", repr(subject), expected)
     options = ToolEyesOptions.from_setup(setup)
-    by_scenario: dict[str, list[Query]] = {}
+    by_scenario: dict[str, list[Sample]] = {}
     for query in _select_runnable_queries(queries, options):
-        by_scenario.setdefault(query.scenario, []).append(query)
+        by_scenario.setdefault(query.tags["scenario"], []).append(query)
     first = {query.id for own in by_scenario.values() for query in own[: options.queries]}
     chosen = [query for query in queries if query.id in first]
     if len(chosen) < len(queries):
         source += f", {len(chosen)} of {len(queries)}"
-    samples = [_make_sample(query, documents[query.subject], mode, setup) for query in chosen for mode in setup.modes]
+    samples = [
+        replace(
+            query,
+            id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
+            # All cases on a query form one cluster, whatever their modes, because their scores are not independent.
+            tags={**query.tags, "mode": mode, "cluster": query.id},
+            metadata={**query.metadata, "documents": [each.plain() for each in documents[query.metadata["subject"]]]},
+        )
+        for query in chosen
+        for mode in setup.modes
+    ]
     return Dataset(samples, source)
 
 
-def _select_runnable_queries(queries: "Sequence[Query]", options: ToolEyesOptions) -> "Sequence[Query]":
+def _select_runnable_queries(queries: Sequence[Sample], options: ToolEyesOptions) -> Sequence[Sample]:
     """Leave out queries with live tools that execute the model's code, if the options exclude such tools."""
     if options.executor != "live" or not options.library or options.allow_code:
         return queries
-    executing = find_code_executing_tools(Path(options.library)) & {query.subject for query in queries}
+    executing = find_code_executing_tools(Path(options.library)) & {query.metadata["subject"] for query in queries}
     if executing and options.allow_code is None:
         raise SettingsError(
             f"the live tools of {', '.join(sorted(executing))} execute code that the model writes, on this machine's "
             "network; allow it with allow_code=True, or leave their queries out with allow_code=False"
         )
-    return [query for query in queries if query.subject not in executing]
-
-
-def _make_sample(query: "Query", documents: Sequence[ToolDocument], mode: str, setup: Setup) -> Sample:
-    category, subcategory = query.subject.split("/")
-    tags = {"scenario": query.scenario, "category": category, "subcategory": subcategory, "mode": mode}
-    return Sample(
-        id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
-        input=query.text,
-        target=query.reference,
-        # All cases on a query form one cluster, whatever their modes, because their scores are not independent.
-        tags={**tags, "cluster": query.id},
-        metadata={
-            "subject": query.subject,
-            "user": list(query.user),
-            "documents": [document.plain() for document in documents],
-        },
-    )
+    return [query for query in queries if query.metadata["subject"] not in executing]
 
 
 SCENARIOS = {
@@ -214,22 +207,14 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # Matches each name that a function 
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One query of the file."""
+def read_queries(path: Path) -> list[Sample]:
+    """Read a JSON list of objects with `query`, `path` and `scenario`; `id`, `user` and `reference` are optional.
 
-    id: str
-    text: str
-    scenario: str
-    subject: str  # Category and subcategory of the query's tools, joined by a slash.
-    user: tuple[str, ...] = ()  # Replies of a scripted user; only in the shipped file.
-    reference: str | None = None  # The right answer, for human readers; only in the shipped file.
-
-
-def read_queries(path: Path) -> list[Query]:
-    """Read a JSON list of objects with `query`, `path` and `scenario`; `id`, `user` and `reference` are optional."""
+    The field `path` names the category and subcategory of the query's tools. Only the shipped file has `user`, the
+    replies of a scripted user, and `reference`, the right answer, for human readers.
+    """
     counts: Counter[str] = Counter()
-    queries: dict[str, Query] = {}
+    queries: dict[str, Sample] = {}
     for where, record in read_json_records(path, expected="at least one query"):
         query = _read_query(record, path, where, counts)
         if query.id in queries:
@@ -238,7 +223,7 @@ def read_queries(path: Path) -> list[Query]:
     return list(queries.values())
 
 
-def _read_query(record: Mapping[str, Any], path: Path, where: str, scenario_counts: Counter[str]) -> Query:
+def _read_query(record: Mapping[str, Any], path: Path, where: str, scenario_counts: Counter[str]) -> Sample:
     text, scenario = (read_field(record, name, str, path, where) for name in ("query", "scenario"))
     if not text.strip():
         raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
@@ -252,13 +237,15 @@ def _read_query(record: Mapping[str, Any], path: Path, where: str, scenario_coun
     if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
         expected = f"a path that ends in {LIBRARY}/<category>/<subcategory>"
         raise DatasetError(path, f"{where}, field 'path'", repr(place), expected)
-    return Query(
+    return Sample(
         id=read_field(record, "id", str, path, where) if "id" in record else numbered,
-        text=text,
-        scenario=scenario,
-        subject="/".join(parts[-2:]),
-        user=tuple(require_type(reply, str, path, f"{where}, field 'user'") for reply in replies),
-        reference=read_field(record, "reference", str, path, where) if "reference" in record else None,
+        input=text,
+        target=read_field(record, "reference", str, path, where) if "reference" in record else None,
+        tags={"scenario": scenario, "category": parts[-2], "subcategory": parts[-1]},
+        metadata={
+            "subject": "/".join(parts[-2:]),
+            "user": [require_type(reply, str, path, f"{where}, field 'user'") for reply in replies],
+        },
     )
 
 
