@@ -13,8 +13,7 @@ import os
 import socket
 import ssl
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -79,16 +78,22 @@ class ServerAnswer:
     content: bytes  # The body.
 
 
-class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over aiohttp, in half the time of httpx's own connections."""
+class DirectClient(httpx2.AsyncClient):
+    """Sends requests over aiohttp, in half the time of httpx's own connections.
+
+    There are no cookies, redirects, authentication flows or event hooks.
+    """
 
     def __init__(self, access: Access, *, tls: bool) -> None:
+        timeout = httpx2.Timeout(access.silence_timeout, connect=access.connect_timeout, pool=None)
+        # Pass a transport, which is never used, because httpx's own would load certificates.
+        super().__init__(transport=httpx2.AsyncBaseTransport(), timeout=timeout, trust_env=False)
         self._max_answer, self._tls = access.max_answer, tls
         # Enable proxies only if a proxy is configured, because aiohttp looks up proxies for every call.
         self._proxies = access.proxies and bool(getproxies())
         self._session: aiohttp.ClientSession | None = None
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Send a request, and read the whole answer."""
         answer = await self.send_call(PreparedCall.from_request(request), await request.aread())
         headers = [pair for pair in answer.raw_headers if pair[0].lower() not in COMPRESSION_HEADERS]
@@ -141,6 +146,14 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
+        await super().aclose()
+
+
+class RehearsalClient(DirectClient):
+    """Sends nothing: the request of its answer shows what another client would send."""
+
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        return httpx2.Response(204, request=request)
 
 
 def _find_decompressor(encoding: str) -> Any:
@@ -194,52 +207,20 @@ def format_error_message(error: BaseException) -> str:
     return " ".join(str(message).split()) or type(error).__name__
 
 
-_REHEARSED: ContextVar[list[httpx2.Request] | None] = ContextVar("_REHEARSED", default=None)
-"""Receives the requests of `record_prepared_call`, which are not sent to the server."""
-
-
-class DirectClient(httpx2.AsyncClient):
-    """Sends requests directly to its transport, without cookies, redirects, authentication flows or event hooks."""
-
-    def __init__(self, transport: AiohttpTransport, timeout: httpx2.Timeout) -> None:
-        super().__init__(transport=transport, timeout=timeout, trust_env=False)
-        self._direct_transport = transport
-
-    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """Send a request, and read the whole answer."""
-        rehearsed = _REHEARSED.get()
-        if rehearsed is not None:
-            rehearsed.append(request)
-            return httpx2.Response(204, request=request)
-        return await self._direct_transport.handle_async_request(request)
-
-
-async def record_prepared_call(call: Callable[[], Awaitable[object]]) -> PreparedCall:
-    """Run `call` without sending anything; return the address and headers that the call would have sent."""
-    requests: list[httpx2.Request] = []
-    token = _REHEARSED.set(requests)
-    try:
-        await call()
-    finally:
-        _REHEARSED.reset(token)
-    return PreparedCall.from_request(requests[0])
-
-
 NO_KEY = "none"  # Placeholder for a missing key, because the package requires a key; the placeholder is never sent.
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
-def open_client(address: ServerAddress, access: Access, transport: AiohttpTransport) -> AsyncOpenAI:
+def open_client(address: ServerAddress, access: Access, http_client: DirectClient) -> AsyncOpenAI:
     """Open a client without retries of its own, because the gateway retries.
 
     The client sends the organisation, the project and the headers in `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and
     `OPENAI_CUSTOM_HEADERS` only if the user gave the address for this session.
     """
-    timeout = httpx2.Timeout(access.silence_timeout, connect=access.connect_timeout, pool=None)
     shared: dict[str, Any] = {
         "max_retries": 0,
-        "timeout": timeout,
-        "http_client": DirectClient(transport, timeout),
+        "timeout": http_client.timeout,
+        "http_client": http_client,
         "admin_api_key": "",
         "default_query": dict(parse_qsl(address.query.reveal(), keep_blank_values=True)),
     }
@@ -320,10 +301,10 @@ class OpenAIClient:
     """
 
     def __init__(self, address: ServerAddress, access: Access) -> None:
-        self._address = address
-        self._transport = AiohttpTransport(access, tls=address.root.startswith("https://"))
+        self._address, self._access = address, access
+        self._http_client = DirectClient(access, tls=address.root.startswith("https://"))
         self.headers = make_headers(address, access)
-        self.client: AsyncOpenAI = open_client(address, access, self._transport)
+        self.client: AsyncOpenAI = open_client(address, access, self._http_client)
         self._prepared: dict[str, PreparedCall] = {}
 
     async def post_content(
@@ -331,16 +312,17 @@ class OpenAIClient:
     ) -> ServerAnswer:
         # Never reuse a prepared call for Azure, because the address depends on the content, and Entra ID tokens expire.
         if headers or query or self._address.is_azure:
-            return await self._post_with_openai_package(path, content, headers, query)
+            response = await self._post_with_openai_package(self.client, path, content, headers, query)
+            return ServerAnswer(response.status_code, response.headers, response.headers.raw, response.content)
         if path not in self._prepared:
-            self._prepared[path] = await record_prepared_call(
-                lambda: self._post_with_openai_package(path, b"{}", {}, {})
-            )
-        return await self._transport.send_call(self._prepared[path], content)
+            client = open_client(self._address, self._access, RehearsalClient(self._access, tls=False))
+            rehearsed = await self._post_with_openai_package(client, path, b"{}", {}, {})
+            self._prepared[path] = PreparedCall.from_request(rehearsed.request)
+        return await self._http_client.send_call(self._prepared[path], content)
 
     async def _post_with_openai_package(
-        self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
-    ) -> ServerAnswer:
+        self, client: AsyncOpenAI, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
+    ) -> httpx2.Response:
         azure = self._address.is_azure
         # Give the Azure client the body as an object, because this client reads the deployment's name from the body.
         sent: dict[str, Any] = {"body": json.loads(content)} if azure else {"content": content}
@@ -348,5 +330,4 @@ class OpenAIClient:
         # the complete address, because building it takes time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
-        response = await self.client.post(place, cast_to=httpx2.Response, options=options, **sent)
-        return ServerAnswer(response.status_code, response.headers, response.headers.raw, response.content)
+        return await client.post(place, cast_to=httpx2.Response, options=options, **sent)

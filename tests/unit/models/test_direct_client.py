@@ -1,4 +1,4 @@
-"""The client that goes straight to its transport sends what httpx2's own would."""
+"""The client that goes straight to aiohttp sends what httpx2's own would."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from evalsuite.models.credentials import Access
-from evalsuite.models.openai_client import AiohttpTransport, DirectClient, record_prepared_call
+from evalsuite.models.openai_client import DirectClient, PreparedCall, RehearsalClient
 
 TIMEOUT = httpx2.Timeout(7.0, connect=3.0, pool=None)
 POST: dict[str, Any] = {
@@ -21,7 +21,7 @@ POST: dict[str, Any] = {
 
 def built(**parts: Any) -> tuple[httpx2.Request, httpx2.Request]:
     """A request as each of the two clients builds it."""
-    straight = DirectClient(AiohttpTransport(Access(), tls=False), TIMEOUT)
+    straight = DirectClient(Access(), tls=False)
     return straight.build_request(**POST, **parts), httpx2.AsyncClient().build_request(**POST, **parts)
 
 
@@ -50,14 +50,12 @@ def test_parameters_of_the_address_are_kept() -> None:
 
 
 def test_a_rehearsal_sends_nothing_and_shows_what_would_bear_the_content() -> None:
-    # A transport that sent it would wait for a server that there is not.
-    straight = DirectClient(AiohttpTransport(Access(), tls=False), TIMEOUT)
-
-    async def call() -> None:
-        request = straight.build_request(**POST, content=b"{}", params={"api-version": "1"})
-        assert (await straight.send(request)).content == b""
-
-    prepared = asyncio.run(record_prepared_call(call))
+    # A client that sent it would wait for a server that there is not.
+    rehearsing = RehearsalClient(Access(), tls=False)
+    request = rehearsing.build_request(**POST, content=b"{}", params={"api-version": "1"})
+    response = asyncio.run(rehearsing.send(request))
+    assert response.content == b""
+    prepared = PreparedCall.from_request(response.request)
     assert (prepared.method, str(prepared.url)) == ("POST", f"{POST['url']}?api-version=1")
     assert prepared.headers["Authorization"] == "Bearer k"
     assert "Content-Length" not in prepared.headers
