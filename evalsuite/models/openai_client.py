@@ -330,4 +330,5 @@ class OpenAIClient:
         # the complete address, because building it takes time.
         place = path if azure else f"{self._address.root}{path}"
         options: Any = {"headers": {**self.headers, **headers}, "params": query}
-        return await client.post(place, cast_to=httpx2.Response, options=options, **sent)
+        response: httpx2.Response = await client.post(place, cast_to=httpx2.Response, options=options, **sent)
+        return response

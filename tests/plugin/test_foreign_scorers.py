@@ -181,11 +181,9 @@ from evalsuite.scorers.foreign import make_foreign_scorer
 async def measure(metric, case):
     if metric == "fails":
         raise ValueError("no luck")
-    if metric == "blind":
-        case.judge.chat(case.question)
     try:
         if metric != "right":
-            case.judge.chat(case.question)
+            case.model.chat(case.question)
     except Exception as error:
         raise ValueError("hidden") from error
     return {"own": 1.0}
@@ -202,7 +200,6 @@ def declare(name, metric, judge):
 
 test_asks = declare("asks", "asks", True)
 test_plain = declare("plain", "asks", False)
-test_blind = declare("blind", "blind", False)
 test_fails = declare("fails", "fails", True)
 test_right = declare("right", "right", True)
 """
@@ -213,7 +210,6 @@ test_right = declare("right", "right", True)
     [
         ("asks", "is the server running"),
         ("plain", "the metric raised ValueError: hidden"),
-        ("blind", "leave out judge=False"),
         ("fails", "pytest: the metric raised ValueError: no luck"),
         ("right", None),
     ],
@@ -229,15 +225,13 @@ def test_a_metric_that_raises_is_the_cases_error(suite: Suite, benchmark: str, w
 def test_a_case_is_read_as_foreign_metrics_expect_it() -> None:
     sample = Sample("a", [{"role": "user", "content": "Hi"}], ["x", "y"], metadata={"documents": ["m"]})
     spans = ({"kind": "span", "documents": ["d1"]}, {"kind": "span"})
-    case = ForeignCase(sample, Transcript("Ho", events=spans), find_documents, None)
+    transcript = Transcript("Ho", events=spans)
+    case = ForeignCase(sample, transcript, find_documents(sample, transcript), None)
     assert (case.question, case.targets, case.documents) == ("Hi", ["x", "y"], ["d1"])
-    assert [message.content for message in case.messages] == ["Hi", "Ho"]
     assert find_documents(sample, Transcript("", facts={"documents": ["f"]})) == ["f"]
     assert find_documents(sample, Transcript("")) == ["m"]
-    empty = ForeignCase(Sample("a", ()), Transcript(""), find_documents, None)
+    empty = ForeignCase(Sample("a", ()), Transcript(""), [], None)
     assert (empty.question, empty.targets) == ("", [])
-    with pytest.raises(ScoringError, match="name a judge"):
-        _ = empty.judge
 
 
 def test_names_and_numbers_are_converted() -> None:
