@@ -145,12 +145,13 @@ def _read_settings_file(file: Path, shown_folder: Path) -> SettingsFile | None:
             parser.read_string(text)
             present = parser.has_section(section)
             there = dict(parser[section]) if present else {}
+        names = set(there)
     except (tomllib.TOMLDecodeError, configparser.Error, AttributeError, TypeError):
-        there, present = {}, section in text
+        names, present = set(), section in text
     # From a file with its own name, pytest reads its settings even if the file is empty.
     if not present and not file.stem.endswith("pytest"):
         return None
-    return shown_folder / file.name, section, bool({"evalsuite_gate", "evalsuite_gates"} & set(there))
+    return shown_folder / file.name, section, bool({"evalsuite_gate", "evalsuite_gates"} & names)
 
 
 BASELINE = "evals/baseline"

@@ -103,6 +103,14 @@ def test_init_leaves_a_project_s_settings_alone_and_prints_the_gate_in_their_for
     assert f"{name}: it has gates" in capsys.readouterr().out
 
 
+def test_init_leaves_settings_that_pytest_cannot_read_to_pytest(
+    project: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.path / "pyproject.toml").write_text('[[tool.pytest]]\naddopts = ["-q"]\n')
+    assert main(["init"]) == 0
+    assert "add this gate below [tool.pytest] yourself" in capsys.readouterr().out
+
+
 def test_init_says_which_line_an_own_conftest_lacks(project: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     (project.path / "conftest.py").write_text("# mine\n")
     assert main(["init"]) == 0
