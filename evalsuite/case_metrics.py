@@ -10,7 +10,7 @@ from evalsuite.core.errors import SettingsError
 from evalsuite.core.types import SHARE
 from evalsuite.metrics import classification
 from evalsuite.output.reports.generic import CaseMetric
-from evalsuite.output.reports.section import Chart, Column, Series, Table
+from evalsuite.output.reports.section import Chart, Series, Table, parse_columns
 from evalsuite.results.tally import Estimate, RunView, Tally
 
 __all__ = ["auroc", "calibration_error", "confusion_matrix", "macro_f1", "micro_f1", "spearman"]
@@ -67,7 +67,7 @@ def _make_confusion_matrix(name: str, run: RunView) -> Sequence[Table | Chart]:
     heads = [column or "(none)" for column in columns]
     table = Table(
         "Confusion matrix",
-        [Column("target"), *(Column(head, "count") for head in heads)],
+        parse_columns("target", heads, "count"),
         [[row, *line] for row, line in zip(rows, counts, strict=True)],
         "Rows are targets, columns the labels that the answers named.",
     )

@@ -21,7 +21,7 @@ from evalsuite.core.settings import Settings
 from evalsuite.metrics import tables
 from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import parse_format, read_in_all_formats
-from evalsuite.output.reports.section import Cell, Chart, Column, Series, Table
+from evalsuite.output.reports.section import Cell, Chart, Series, Table, parse_columns
 from evalsuite.results.tally import Estimate
 from evalsuite.samples.files import READERS
 from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, compute_pearson_r, compute_spearman_rho
@@ -250,7 +250,6 @@ def judge_tables(rated: Sequence[RatedTable], settings: Settings, store: Path) -
 
 def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> list[Table]:
     """Tabulate the metrics by their agreement with people; a second table compares each with `table_score`."""
-    measures = [Column(name, "number", 3) for name in MEASURES]
     rows: list[list[Cell]] = [
         [line.metric, line.outputs, *map(_convert_to_estimate, line.agreement.values())] for line in agreements
     ]
@@ -263,10 +262,10 @@ def tabulate_agreements(agreements: Sequence[MetricAgreement], title: str) -> li
         "intervals, where a reference is drawn with all its outputs."
     )
     return [
-        Table(title, [Column("Metric"), Column("Outputs", "count"), *measures], rows, note),
+        Table(title, parse_columns("Metric | Outputs: count", MEASURES, "number 3"), rows, note),
         Table(
             f"Ahead of the others, {title[:1].lower()}{title[1:]}",
-            [Column(f"{FIRST} minus"), *measures],
+            parse_columns(f"{FIRST} minus", MEASURES, "number 3"),
             behind,
             "Paired differences, on the same outputs and draws.",
         ),

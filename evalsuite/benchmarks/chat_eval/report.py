@@ -22,18 +22,7 @@ from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES, OVERALL, OVERLA
 from evalsuite.core.errors import write_count
 from evalsuite.output.reports.judges import format_judge_log, read_judged_cases, tabulate_agreement, tabulate_biases
 from evalsuite.output.reports.judges.estimates import estimate_share, tabulate_corrected_means
-from evalsuite.output.reports.section import (
-    Block,
-    Cell,
-    Chart,
-    Column,
-    Passage,
-    Section,
-    Series,
-    Style,
-    Table,
-    parse_columns,
-)
+from evalsuite.output.reports.section import Block, Cell, Chart, Passage, Section, Series, Style, Table, parse_columns
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
 
 if TYPE_CHECKING:
@@ -111,7 +100,7 @@ def _tabulate_accuracy_by_category(judges: Sequence[MeasuredJudge]) -> Table | N
         (category, *(groups.get(category, Tally()).estimate("accuracy") for groups in by_judge.values()))
         for category in categories
     ]
-    columns = (Column("Category"), *(Column(name, "percent") for name in by_judge))
+    columns = parse_columns("Category", by_judge)
     return Table("Accuracy by question category", columns, rows)
 
 
@@ -134,10 +123,8 @@ COEFFICIENTS: Mapping[Coefficient, str] = {
     "pearson": "Pearson's r",
 }
 DIALOGUE_COLUMNS = (
-    Column("Judge"),
-    *(Column(name, "number", 2) for name in (*ASPECT_NAMES, "mean", "overall", "systems")),
-    Column("No verdict", "percent"),
-    Column("Responses", "count"),
+    *parse_columns("Judge", [*ASPECT_NAMES, "mean", "overall", "systems"], "number 2"),
+    *parse_columns("No verdict: percent | Responses: count"),
 )
 ASPECT_GROUPS = (*((name,) for name in ASPECT_NAMES), ASPECT_NAMES, (OVERALL,))
 DIALOGUE_NOTE = (

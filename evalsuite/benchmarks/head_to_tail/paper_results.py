@@ -16,7 +16,7 @@ from pathlib import Path
 
 from evalsuite import stats
 from evalsuite.benchmarks.head_to_tail.dataset import BUCKETS
-from evalsuite.output.reports.section import Block, Cell, Column, Passage, Table
+from evalsuite.output.reports.section import Block, Cell, Passage, Table, parse_columns
 from evalsuite.results.tally import Estimate, Tally
 
 JUDGE, MODE = "gpt-3.5-turbo-0301", "paper"  # The judge and the mode of the paper's main results.
@@ -124,7 +124,7 @@ def compare_with_published(label: str, tally: Tally, judge: str | None) -> list[
         [model, *(_estimate_accuracy_gap(tally, part, model, judged=judge is not None) for part in parts)]
         for model in list_models()
     ]
-    columns = [Column("Model (published)"), *(Column(f"A against it, {part}", "percent") for part in parts)]
+    columns = parse_columns("Model (published)", (f"A against it, {part}" for part in parts))
     note = (
         f"Accuracy of {label} minus the published one, with 95% intervals for different questions that are drawn in "
         "the same way."
@@ -158,5 +158,5 @@ def make_published_table() -> Table:
         for part in ("all", *BUCKETS)
         for model in list_models()
     ]
-    columns = [Column("Model (published)"), Column("Popularity"), *(Column(title, "percent") for title in titles)]
+    columns = parse_columns("Model (published) | Popularity", titles)
     return Table("Published results", columns, rows, _NOTE, folded=True)

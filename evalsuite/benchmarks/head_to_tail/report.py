@@ -16,18 +16,19 @@ from evalsuite.benchmarks.head_to_tail.paper_results import (
 )
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE
 from evalsuite.core.errors import write_count
+from evalsuite.decisions.measured import select_cases
 from evalsuite.metrics.text import normalise_answer
 from evalsuite.output.reports.section import (
     Block,
     Cell,
     Chart,
     Column,
-    LabelledCases,
     Passage,
     Section,
     Series,
     Table,
-    list_cases_by_mode,
+    parse_columns,
+    split_by_mode,
 )
 from evalsuite.results.tally import Estimate, Row, RunView, Tally, estimate_clustered_mean
 
@@ -41,43 +42,44 @@ _RULES = {"exact match": "_em", "token F1": "_f1", "ROUGE-L": "_rl"}
 VERDICTS = {"judge": "_lm", **_RULES}
 _RATES = ("accuracy", "hallucination", "missing")
 MakeCells = Callable[[Tally], Sequence[Cell]]
-COUNT, RATES = Column("Questions", "count"), [Column(rate.capitalize(), "percent") for rate in _RATES]
+RATES = "Questions: count | Accuracy: percent | Hallucination: percent | Missing: percent"
 
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Build the section for one run, or for several runs side by side."""
-    lines = list_cases_by_mode(views, name_run=False)
+    lines = split_by_mode(views, name_run=False)
     found = {domain for line in lines for domain in line.tally.groups("domain")}
     domains = [*filter(found.__contains__, DOMAINS), *sorted(found.difference(DOMAINS))]
     tags = {"Popularity": ("bucket", BUCKETS), "Domain": ("domain", domains)}
     several = len(lines) > 1
+    labels = [Column("Run" if len(views) > 1 else "Mode")] if several else []
+    rates = parse_columns(RATES)
 
-    def tabulate(title: str, heading: str, columns: Sequence[Column], make_cells: MakeCells) -> Table:
+    def tabulate(title: str, heading: str, make_cells: MakeCells, columns: Sequence[Column] = rates) -> Table:
         """Make a table with a row per value of a tag and run or, if there is only one run, per value and mode."""
         tag, values = tags[heading]
         parts = [(value, line.label, line.tally.where(None, **{tag: value})) for value in values for line in lines]
         rows = [[value, *([label] if several else []), *make_cells(tally)] for value, label, tally in parts]
         return Table(title, [Column(heading), *labels, *columns], rows)
 
-    labels = [Column("Run" if len(views) > 1 else "Mode")] if several else []
     by_verdict = [
         [verdict, *([line.label] if several else []), *_make_rate_cells(line.tally, suffix)]
         for verdict, suffix in VERDICTS.items()
         for line in lines
     ]
-    by_rule = _make_percent_columns(*(f"{rate}, {rule}" for rule in _RULES for rate in "AH"))
+    by_rule = [Column(f"{rate}, {rule}", "percent") for rule in _RULES for rate in "AH"]
     blocks: list[Block] = [
         _make_preface(views, lines),
-        Table("Right, made up, missing", [Column("Right by"), *labels, COUNT, *RATES], by_verdict),
-        tabulate("By popularity", "Popularity", [COUNT, *RATES], _make_rate_cells),
-        tabulate("By domain", "Domain", [COUNT, *RATES], _make_rate_cells),
-        tabulate("By popularity and rule", "Popularity", by_rule, _make_rule_cells),
+        Table("Right, made up, missing", [Column("Right by"), *labels, *rates], by_verdict),
+        tabulate("By popularity", "Popularity", _make_rate_cells),
+        tabulate("By domain", "Domain", _make_rate_cells),
+        tabulate("By popularity and rule", "Popularity", _make_rule_cells, by_rule),
         *(
             tabulate(
                 f"{rate.capitalize()} by domain and popularity",
                 "Domain",
-                _make_percent_columns(*BUCKETS),
                 partial(_estimate_rate_by_bucket, rate=rate),
+                [Column(bucket, "percent") for bucket in BUCKETS],
             )
             for rate in _RATES[:2]
         ),
@@ -87,12 +89,12 @@ def make_report(views: Sequence[RunView]) -> Section:
     return Section(TITLE, blocks)
 
 
-def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
+def _make_preface(views: Sequence[RunView], lines: Sequence[RunView]) -> Passage:
     sentences = [PREFACE]
     sentences += [f"Questions of {view.label}: {view.source or 'not recorded'}." for view in views]
     deciders: dict[str, list[str]] = {}
     for line in lines:
-        decider = f"the judge {line.view.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
+        decider = f"the judge {line.judge or 'of the run'}" if line.tally.values("accuracy_lm") else "exact match"
         deciders.setdefault(decider, []).append(line.label)
     for decider, labels in deciders.items():
         where = f" for {', '.join(labels)}" if len(deciders) > 1 else ""
@@ -115,7 +117,7 @@ def _make_rule_cells(tally: Tally) -> list[Cell]:
     return [cell for suffix in _RULES.values() for cell in _make_rate_cells(tally, suffix)[1:3]]
 
 
-def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Chart:
+def _draw_figure(lines: Sequence[RunView], domains: Sequence[str]) -> Chart:
     """Draw the paper's Figure 1; if it has a single curve, add a curve per domain, without intervals."""
     series = [Series(line.label, _estimate_rate_by_bucket(line.tally, "accuracy")) for line in lines]
     if len(lines) == 1:
@@ -128,10 +130,6 @@ def _draw_figure(lines: Sequence[LabelledCases], domains: Sequence[str]) -> Char
 
 def _estimate_rate_by_bucket(tally: Tally, rate: str) -> list[Estimate | None]:
     return [tally.where(bucket=bucket).estimate(rate) for bucket in BUCKETS]
-
-
-def _make_percent_columns(*titles: str) -> list[Column]:
-    return [Column(title, "percent") for title in titles]
 
 
 # The paper's studies. Each function below returns a table, or None if the runs lack the needed data. Comparing rules
@@ -156,8 +154,8 @@ def make_study_blocks(views: Sequence[RunView], *, only_shipped: bool) -> list[B
     )
     blocks: list[Block] = [table for table in tables if table]
     if not only_shipped:
-        for line in list_cases_by_mode(views, name_run=True):
-            judge = (line.view.judge or "a judge") if line.tally.values("accuracy_lm") else None
+        for line in split_by_mode(views, name_run=True):
+            judge = (line.judge or "a judge") if line.tally.values("accuracy_lm") else None
             blocks += compare_with_published(line.label, line.tally, judge)
         blocks.append(make_published_table())
     return blocks
@@ -180,8 +178,7 @@ def compare_rules_with_judge(views: Sequence[RunView]) -> Table | None:
         for rule, suffix in _RULES.items()
     ]
     heads = ("Spearman, least", "Spearman, mean", "Pearson, least", "Pearson, mean")
-    columns = [Column("Rate"), Column("By rule"), Column("Combinations", "count")]
-    columns += [Column(head, "number", 3) for head in heads]
+    columns = parse_columns("Rate | By rule | Combinations: count", heads, "number 3")
     note = (
         f"Over {len(judged)} runs, for each combination of domain and popularity. The paper has, over 16 "
         "models, means of 0.92 to 0.95 and 0.97 for accuracy, 0.99 to 1.00 for hallucination (Table 8)."
@@ -206,14 +203,13 @@ def tabulate_answer_stability(views: Sequence[RunView]) -> Table | None:
                 sides = (zip(map(float, side), clusters, strict=True) for side in (differ, verdicts))
                 shares = map(estimate_clustered_mean, sides)
                 rows.append([view.label, mode, len(repeated), max(map(len, repeated)), *shares])
-    columns = [Column("Run"), Column("Mode"), COUNT, Column("Epochs", "count")]
-    columns += _make_percent_columns("Answers differ", "Verdicts differ")
+    heads = "Run | Mode | Questions: count | Epochs: count | Answers differ: percent | Verdicts differ: percent"
     note = (
         "Only questions that were asked in several epochs. The paper saw ChatGPT change 18% of its answers when "
         "asked neither to be brief nor to say unsure (mode neither), 4% when only asked to be brief (brief_only), and "
         "1% when asked for both with examples (few_shot)."
     )
-    return _make_run_table("Stability of answers", columns, rows, note)
+    return _make_run_table("Stability of answers", heads, rows, note)
 
 
 def compare_modes_with_default(views: Sequence[RunView]) -> Table | None:
@@ -223,11 +219,10 @@ def compare_modes_with_default(views: Sequence[RunView]) -> Table | None:
         modes, first = _group_cases_by_mode(view), _select_default_mode_cases(view)
         for bucket in (None, *BUCKETS) if len(modes) > 1 else ():
             for mode, tally in modes.items():
-                part, base = (_select_by_tag(each, "bucket", bucket) for each in (tally, first))
+                part, base = (select_cases(each, "bucket", bucket) for each in (tally, first))
                 changes = [None if tally == first else _compute_paired_change(base, part, rate) for rate in _RATES[:2]]
                 rows.append([view.label, bucket or "all", mode, *_make_rate_cells(part), *changes])
-    columns = [Column("Run"), Column("Popularity"), Column("Mode"), COUNT, *RATES]
-    columns += _make_percent_columns(f"A against {DEFAULT_MODE}", f"H against {DEFAULT_MODE}")
+    changes_heads = " | ".join(f"{rate} against {DEFAULT_MODE}: percent" for rate in "AH")
     note = (
         "The paper reports of ChatGPT that zero-shot prompts change little, that in-domain examples raise accuracy "
         "and hallucination by 6 to 10 points each (Table 9), that without leave to be unsure hallucination rises by "
@@ -235,7 +230,7 @@ def compare_modes_with_default(views: Sequence[RunView]) -> Table | None:
         "place of 51.3, 46.4 and 6.4% of head, torso and tail movies (Table 11). Asked for its best guess about the "
         "top tenth of the head's movies, GPT-4 had 68.8% right and 16.7% made up in place of 63.5 and 13.5% (Table 13)."
     )
-    return _make_run_table("Robustness of prompts", columns, rows, note)
+    return _make_run_table("Robustness of prompts", f"Run | Popularity | Mode | {RATES} | {changes_heads}", rows, note)
 
 
 def compare_runs_with_first(views: Sequence[RunView], *, only_shipped: bool) -> Table | None:
@@ -246,12 +241,12 @@ def compare_runs_with_first(views: Sequence[RunView], *, only_shipped: bool) -> 
         own = _group_cases_by_mode(view)
         mode = next((each for each in (DEFAULT_MODE, *first) if each in first and each in own), None)
         for bucket in (None, *BUCKETS) if mode is not None else ():
-            base, part = (_select_by_tag(modes[mode or ""], "bucket", bucket) for modes in (first, own))
+            base, part = (select_cases(modes[mode or ""], "bucket", bucket) for modes in (first, own))
             if any(changes := [_compute_paired_change(base, part, rate) for rate in _RATES]):
                 rows.append([f"{view.label} against {views[0].label}", bucket or "all", *changes])
     if rows and not only_shipped:
         rows += list_published_tuning_effects()
-    columns = [Column("Runs"), Column("Popularity"), *_make_percent_columns(*(f"{rate} against it" for rate in "AHM"))]
+    columns = parse_columns("Runs | Popularity", (f"{rate} against it" for rate in "AHM"))
     note = (
         "Each run minus the first, on the same questions. With a base model as the first run and its instruction-tuned "
         "model as the second, this is the paper's Table 7. The published differences are of 18,171 questions."
@@ -262,38 +257,38 @@ def compare_runs_with_first(views: Sequence[RunView], *, only_shipped: bool) -> 
 def tabulate_top_tenth_of_head(views: Sequence[RunView]) -> Table | None:
     """Tabulate the most popular tenth of the head (Tables 5 and 12); None if the questions are not sorted."""
     rows: list[list[Cell]] = []
-    for line in list_cases_by_mode(views, name_run=True):
+    for line in split_by_mode(views, name_run=True):
         top = line.tally.where(top="10%")
         for domain in (None, *top.groups("domain")) if len(top) else ():
-            part, head = (_select_by_tag(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
+            part, head = (select_cases(each, "domain", domain) for each in (top, line.tally.where(bucket="head")))
             own, others = part.mean("accuracy"), head.mean("accuracy")
             gain = None if own is None or others is None else own - others
             rows.append([line.label, domain or "all", *_make_rate_cells(part), gain])
-    columns = [Column("Run"), Column("Domain"), COUNT, *RATES, *_make_percent_columns("A against the head")]
     note = (
         "The paper has 46.0% for GPT-4 (5.7 points above its whole head) and 18.7% for Llama 2 (2.5 points "
         "above), so great popularity helps little (Table 5)."
     )
-    return _make_run_table("The top tenth of the head", columns, rows, note)
+    return _make_run_table(
+        "The top tenth of the head", f"Run | Domain | {RATES} | A against the head: percent", rows, note
+    )
 
 
 def tabulate_predicates(views: Sequence[RunView]) -> Table | None:
     """Show how accuracy depends on the predicate's popularity (Table 6); None if the popularity is unknown."""
     rows: list[list[Cell]] = [
         [line.label, bucket, *_make_rate_cells(line.tally.where(predicate=f"{bucket} predicate"))]
-        for line in list_cases_by_mode(views, name_run=True)
+        for line in split_by_mode(views, name_run=True)
         if line.tally.groups("predicate")
         for bucket in BUCKETS
     ]
-    columns = [Column("Run"), Column("Predicates"), COUNT, *RATES]
     note = "The paper found no common pattern over models (Table 6, where head and torso are one)."
-    return _make_run_table("Predicates by their own popularity", columns, rows, note)
+    return _make_run_table("Predicates by their own popularity", f"Run | Predicates | {RATES}", rows, note)
 
 
 def tabulate_natural_questions(views: Sequence[RunView], *, only_shipped: bool) -> Table | None:
     """Tabulate rates on natural questions (Table 10); None if no run also has other questions."""
     rows: list[list[Cell]] = []
-    for line in list_cases_by_mode(views, name_run=True):
+    for line in split_by_mode(views, name_run=True):
         kinds = line.tally.groups("natural")
         if len(kinds) > 1:
             parts = [kinds["yes"].where(domain=domain) for domain in _NATURAL_DOMAINS]
@@ -302,10 +297,7 @@ def tabulate_natural_questions(views: Sequence[RunView], *, only_shipped: bool) 
         names = [f"{rate}_{domain}" for domain in _NATURAL_DOMAINS for rate in "AH"]
         published = read_published_rates("table_10")
         rows += [[f"{model} (published)", *map(published["all", model].get, names)] for model in list_models()]
-    columns = [
-        Column("Run"),
-        *_make_percent_columns(*(f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH")),
-    ]
+    columns = parse_columns("Run", (f"{rate}, {domain}" for domain in _NATURAL_DOMAINS for rate in "AH"))
     note = (
         "Without identifiers and other facts that people look up rather than know; the paper does not list what it "
         "leaves out (Table 10)."
@@ -322,15 +314,10 @@ def _select_default_mode_cases(view: RunView) -> Tally:
     return modes.get(DEFAULT_MODE) or next(iter(modes.values()))
 
 
-def _select_by_tag(tally: Tally, tag: str, value: str | None) -> Tally:
-    return tally.groups(tag).get(value, Tally()) if value else tally
-
-
-def _make_run_table(title: str, columns: Sequence[Column], rows: list[list[Cell]], note: str) -> Table | None:
+def _make_run_table(title: str, heads: str, rows: list[list[Cell]], note: str) -> Table | None:
     """Make a table whose first column is the run; drop this column if there is a single run."""
-    if len({row[0] for row in rows}) == 1:
-        columns, rows = columns[1:], [row[1:] for row in rows]
-    return Table(title, columns, rows, note) if rows else None
+    first = int(len({row[0] for row in rows}) == 1)
+    return Table(title, parse_columns(heads)[first:], [row[first:] for row in rows], note) if rows else None
 
 
 def _summarise_correlations(judged: Sequence[Tally], judge_metric: str, rule_metric: str) -> list[Cell]:

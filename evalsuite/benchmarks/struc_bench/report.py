@@ -9,7 +9,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -27,13 +27,12 @@ from evalsuite.output.reports.section import (
     Cell,
     Chart,
     Column,
-    LabelledCases,
     Passage,
     Section,
     Series,
     Table,
-    list_cases_by_mode,
     parse_columns,
+    split_by_mode,
 )
 from evalsuite.results.judge_labels import estimate_kappa
 from evalsuite.results.tally import UNMEASURED, Estimate, Row, RunView, Tally
@@ -68,7 +67,7 @@ SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several side by side."""
-    lines = list_cases_by_mode(views, name_run=False)
+    lines = split_by_mode(views, name_run=False)
     by_format = [
         (name, line.label, tally)
         for written, name in FORMAT_NAMES.items()
@@ -98,13 +97,13 @@ def make_report(views: Sequence[RunView]) -> Section:
         _make_preface(views, lines),
         _tabulate_table_scores(groups),
         *(replace(detail, folded=True) for detail in details),
-        *(passage for line in lines for passage in warn_of_cut_off_answers(line.label, line.tally, "STRUC_BENCH")),
+        *(passage for line in lines for passage in warn_of_cut_off_answers(line, "STRUC_BENCH")),
         *(passage for line in lines for passage in _make_extreme_output_passages(line)),
     ]
     return Section(TITLE, tuple(blocks))
 
 
-def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
+def _make_preface(views: Sequence[RunView], lines: Sequence[RunView]) -> Passage:
     measured = {metric for line in lines for metric in line.tally.metrics()}
     reasons = (row.facts[UNMEASURED] for line in lines for row in line.tally if UNMEASURED in row.facts)
     missing = [f"Compiles: {why}" for why in dict.fromkeys(reason[COMPILES] for reason in reasons)]
@@ -123,10 +122,6 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     )
 
 
-def _make_share_columns(headings: Iterable[str]) -> list[Column]:
-    return [Column(heading, "percent", 1) for heading in headings]
-
-
 # A group of cases: the name of its format ("all" for all formats), the run's label, and the cases.
 TallyGroup = tuple[str, str, Tally]
 
@@ -136,8 +131,7 @@ def _tabulate_table_scores(groups: Sequence[TallyGroup]) -> Table:
         [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
         for name, label, tally in groups
     ]
-    columns = parse_columns("Format | Run | Outputs: count")
-    columns += _make_share_columns([*TABLE_SCORE.values(), "Compiles"])
+    columns = parse_columns("Format | Run | Outputs: count", [*TABLE_SCORE.values(), "Compiles"])
     note = (
         "Content: the F1 of cells, aligned in rows and columns and compared by value. Form: the share of the facts "
         "about the wanted table's form that the answer fulfils. The score is content times a weighted mean of content "
@@ -147,7 +141,7 @@ def _tabulate_table_scores(groups: Sequence[TallyGroup]) -> Table:
     return Table("Table score", columns, rows, note)
 
 
-def _tabulate_passed_checks(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _tabulate_passed_checks(lines: Sequence[RunView]) -> Iterator[Table]:
     """Tabulate the share of outputs that pass each check of layout or markup."""
     rows: list[list[Cell]] = []
     for line in lines:
@@ -159,16 +153,16 @@ def _tabulate_passed_checks(lines: Sequence[LabelledCases]) -> Iterator[Table]:
             [line.label, name.replace("_", " "), len(values), sum(values) / len(values)]
             for name, values in counts.items()
         ]
-    columns = [Column("Run"), Column("Fact"), Column("Wanted", "count"), *_make_share_columns(["Fulfilled"])]
+    columns = parse_columns("Run | Fact | Wanted: count | Fulfilled: percent")
     if rows:
         yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
 
 def _make_metric_tables(by_format: Sequence[TallyGroup]) -> Iterator[Table]:
     """Make the paper's Table 2: one row per model or run, one column per metric, one block per format."""
-    columns = [Column("Run"), Column("Outputs", "count")]
+    columns = parse_columns("Run | Outputs: count")
     for metric, heading in METRICS.items():
-        columns += [Column(heading, "number", NUMBERS[metric])] if metric in NUMBERS else _make_share_columns([heading])
+        columns.append(Column(heading, "number", NUMBERS[metric]) if metric in NUMBERS else Column(heading, "percent"))
     note = (
         "SacreBLEU is computed over all outputs at once; the other values are means over outputs. All values are in "
         "percent, except the P-Score (0 to 10), BARTScore (nats per token) and BLEURT. Rows marked as published: the "
@@ -246,7 +240,7 @@ def _make_shares_table(
     rows: list[list[Cell]] = [
         [name, label, *(estimate(tally, metric) for metric in metrics)] for name, label, tally in groups
     ]
-    return Table(title, [Column("Format"), Column("Run"), *_make_share_columns(metrics.values())], rows, note)
+    return Table(title, parse_columns("Format | Run", metrics.values()), rows, note)
 
 
 def _draw_metrics(
@@ -265,7 +259,7 @@ def _draw_metrics(
 MOST_COLUMNS = 12  # Maximum columns of a heat map; the columns with the most wrong cells are shown.
 
 
-def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
+def _make_cell_maps(lines: Sequence[RunView]) -> Iterator[Chart]:
     """Draw a heat map, for each run with wrong cells, of their share by kind of row and column name."""
     for place, line in enumerate(lines):
         counts: dict[str, dict[str, list[int]]] = {}
@@ -286,7 +280,7 @@ def _make_cell_maps(lines: Sequence[LabelledCases]) -> Iterator[Chart]:
             yield Chart("heatmap", f"struc_bench_cells_{place}", title, labels, series, "percent", (0.0, 1.0))
 
 
-def _make_agreement_tables(lines: Sequence[LabelledCases]) -> Iterator[Table]:
+def _make_agreement_tables(lines: Sequence[RunView]) -> Iterator[Table]:
     """Make the paper's Table 3 (agreement of metrics with people), if people's scores were given."""
     metrics = {**TABLE_SCORE, **METRICS, **RELEASED}
     for line in lines:
@@ -316,16 +310,13 @@ def _make_items_table(by_format: Sequence[TallyGroup]) -> Table:
             means: list[Cell] = [sum(size[at] for size in tables) / len(tables) if tables else None for at in (0, 1)]
             row: list[Cell] = [f"{name}, {kind}" if kind else name, len(chosen), *lengths, len(tables), *means]
             rows.setdefault(tuple(row), row)
-    columns = [
-        Column("Format"), Column("Items", "count"),
-        *(Column(f"Over {words} words", "count") for words in LONG_TEXTS),
-        Column("Tables", "count"), Column("Rows a table", "number", 2), Column("Columns a table", "number", 2),
-    ]  # fmt: skip
+    columns = parse_columns("Format | Items: count", (f"Over {words} words" for words in LONG_TEXTS), "count")
+    columns += parse_columns("Tables: count | Rows a table: number 2 | Columns a table: number 2")
     note = "Words: of the text. Heads count as rows. The paper's Table 1 has 7.26 rows and 8.75 columns for RotoWire."
     return Table("The wanted tables", columns, list(rows.values()), note)
 
 
-def _make_extreme_output_passages(line: LabelledCases) -> Iterator[Passage]:
+def _make_extreme_output_passages(line: RunView) -> Iterator[Passage]:
     """Show the outputs with the lowest and highest table scores in folded passages; on a tie, show the first output."""
     for written, name in FORMAT_NAMES.items():
         rows = line.tally.where(format=written).scored(RANKED_BY).rows
@@ -333,9 +324,9 @@ def _make_extreme_output_passages(line: LabelledCases) -> Iterator[Passage]:
             continue
         worst = min(rows, key=lambda row: row.scores[RANKED_BY])
         best = max(rows, key=lambda row: row.scores[RANKED_BY])
-        yield _make_output_passage(f"{line.label}, {name}: the worst output", worst, line.view)
+        yield _make_output_passage(f"{line.label}, {name}: the worst output", worst, line)
         if best is not worst:
-            yield _make_output_passage(f"{line.label}, {name}: the best output", best, line.view)
+            yield _make_output_passage(f"{line.label}, {name}: the best output", best, line)
 
 
 def _make_output_passage(title: str, row: Row, view: RunView) -> Passage:
@@ -370,8 +361,8 @@ def tabulate_agreement(title: str, metrics: Mapping[str, str], outputs: Sequence
             measured = np.array([row.scores.get(metric, math.nan) for row in outputs])
             found = [each for ratings in rated for each in compute_correlations(measured, ratings, draws).values()]
             lines.append([heading, count, *(Estimate.of(each.value, each.low, each.high) for each in found)])
-    columns = [Column("Metric"), Column("Outputs", "count")]
-    columns += [Column(f"{heading}: {name}", "number", 3) for heading in ASPECTS.values() for name in COEFFICIENTS]
+    heads = (f"{heading}: {name}" for heading in ASPECTS.values() for name in COEFFICIENTS)
+    columns = parse_columns("Metric | Outputs: count", heads, "number 3")
     note = (
         f"Over outputs; a dash below {FEWEST} outputs, or where either side is constant. Intervals of 95% by "
         f"bootstrap, drawing items with all their outputs.{_describe_alpha(by_rater)}"

@@ -19,13 +19,12 @@ from evalsuite.output.reports.section import (
     Cell,
     Chart,
     Column,
-    LabelledCases,
     Passage,
     Section,
     Series,
     Table,
-    list_cases_by_mode,
     parse_columns,
+    split_by_mode,
 )
 from evalsuite.results.tally import Row, RunView, Tally
 
@@ -63,7 +62,7 @@ FAULTS = {
 
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several runs side by side."""
-    lines = list_cases_by_mode(views, name_run=False)
+    lines = split_by_mode(views, name_run=False)
     failures, failures_chart = _tabulate_failures(lines)
     measured = [
         name for name in dict.fromkeys((*CAPABILITIES, *RULES)) if any(line.tally.values(name) for line in lines)
@@ -96,7 +95,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     return Section(_TITLE, [*shown, *(replace(block, folded=True) for block in folded)])
 
 
-def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> Passage:
+def _make_preface(views: Sequence[RunView], lines: Sequence[RunView]) -> Passage:
     paragraphs = [_PREFACE]
     for view in views:
         modes = ", ".join(view.tally.groups("mode"))
@@ -105,7 +104,7 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[LabelledCases]) -> P
     return Passage("", "\n\n".join([*paragraphs, *map(_describe_cases, lines)]))
 
 
-def _describe_cases(line: LabelledCases) -> str:
+def _describe_cases(line: RunView) -> str:
     """Describe the tools, the executors and the errors of cases, and what a reader must know about their modes."""
     tally, modes, released = line.tally, set(line.tally.groups("mode")), set(RELEASED_MODES)
     episodes = _list_complete_episodes(tally)
@@ -140,14 +139,14 @@ def _list_complete_episodes(tally: Tally) -> list[Row]:
     return [row for row in tally if row.outcome != "error" and "turns" in row.facts]
 
 
-def _list_present_scenarios(lines: Sequence[LabelledCases]) -> list[str]:
+def _list_present_scenarios(lines: Sequence[RunView]) -> list[str]:
     return [name for name in SCENARIOS if any(line.tally.groups("scenario").get(name) for line in lines)]
 
 
-def _tabulate_by_scenario(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_by_scenario(title: str, metrics: Sequence[str], lines: Sequence[RunView]) -> Table:
     """Tabulate metrics by scenario (Table 2); the total comes first, because pages may cut off columns."""
     present = _list_present_scenarios(lines)
-    columns = [Column("Score"), Column("Run"), *(Column(name, "percent") for name in ("all", *present))]
+    columns = parse_columns("Score | Run", ["all", *present])
     rows: list[list[Cell]] = [
         [_format_heading(metric), line.label, *(cases.share(metric) for cases in (line.tally, *by_scenario))]
         for metric in metrics
@@ -158,14 +157,14 @@ def _tabulate_by_scenario(title: str, metrics: Sequence[str], lines: Sequence[La
     return Table(title, columns[first:], [row[first:] for row in rows])
 
 
-def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[LabelledCases], note: str = "") -> Table:
+def _tabulate_metrics(title: str, metrics: Sequence[str], lines: Sequence[RunView], note: str = "") -> Table:
     """Tabulate metrics over all cases, such as the five capabilities (Figure 5) or tool selection (Table 4)."""
-    columns = [Column("Run"), *(Column(_format_heading(name), "percent") for name in metrics)]
+    columns = parse_columns("Run", map(_format_heading, metrics))
     rows: list[list[Cell]] = [[line.label, *(line.tally.share(name) for name in metrics)] for line in lines]
     return Table(title, columns, rows, note)
 
 
-def _tabulate_query_counts(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_query_counts(lines: Sequence[RunView]) -> Table:
     """Tabulate the numbers of subcategories, tools and queries, as in the paper's Table 1."""
     present = _list_present_scenarios(lines)
     everything = [row for line in lines for row in line.tally]
@@ -176,7 +175,7 @@ def _tabulate_query_counts(lines: Sequence[LabelledCases]) -> Table:
         counts["Subcategories"].append(len({row.tags.get("subcategory") for row in rows}))
         counts["Tools"].append(max(_count_tools(line.tally, name) for line in lines))
         counts["Queries"].append(len({row.question[0] for row in rows}))
-    columns = [Column(""), *(Column(name, "count") for name in (*present, "all"))]
+    columns = parse_columns("", [*present, "all"], "count")
     note = "Tools are those of the subcategories that have an episode; ask_to_user and finish do not count."
     cells: list[list[Cell]] = [[title, *values, sum(values)] for title, values in counts.items()]
     return Table("What was asked", columns, cells, note)
@@ -191,9 +190,8 @@ def _count_tools(tally: Tally, scenario: str) -> int:
     return sum(by_subject.values())
 
 
-def _tabulate_rule_scores(lines: Sequence[LabelledCases]) -> Table:
-    columns = parse_columns("Run | Episodes: count")
-    columns += [Column(_format_heading(rule), "percent") for rule in RULES]
+def _tabulate_rule_scores(lines: Sequence[RunView]) -> Table:
+    columns = parse_columns("Run | Episodes: count", map(_format_heading, RULES))
     columns += parse_columns("Failed completely: percent | Turns per episode: number 2")
     rows: list[list[Cell]] = []
     for line in lines:
@@ -210,7 +208,7 @@ def _tabulate_rule_scores(lines: Sequence[LabelledCases]) -> Table:
     return Table("What the rules say", columns, rows, note)
 
 
-def _tabulate_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+def _tabulate_turns(lines: Sequence[RunView]) -> tuple[Table, Chart]:
     """Show the distribution of turns per episode, as a table and as the paper's Figure 4."""
     longest = max((row.facts["turns"] for line in lines for row in _list_complete_episodes(line.tally)), default=0)
     numbers = range(1, longest + 1)
@@ -223,13 +221,13 @@ def _tabulate_turns(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
         rows.append([line.label, *(taken[number] for number in numbers), unfinished])
         series.append(Series(line.label, [taken[number] / len(episodes) if episodes else None for number in numbers]))
     labels = [str(number) for number in numbers]
-    columns = [Column("Run"), *(Column(label, "count") for label in (*labels, "Unfinished"))]
+    columns = parse_columns("Run", [*labels, "Unfinished"], "count")
     title = "Turns per episode"
     chart = Chart("bars", "tool_eyes_turns", title, labels, series, "percent", (0.0, 1.0), "turns", "episodes")
     return Table("Episodes by their number of turns", columns, rows), chart
 
 
-def _tabulate_failures(lines: Sequence[LabelledCases]) -> tuple[Table, Chart]:
+def _tabulate_failures(lines: Sequence[RunView]) -> tuple[Table, Chart]:
     """Show how often each kind of failure occurred, as a table and as the paper's Figure 7."""
     columns = [Column("What went wrong")]
     counts: list[dict[str, tuple[int, float | None]]] = []
@@ -259,7 +257,7 @@ def average_by_sample(tally: Tally, metric: str) -> dict[str, float]:
     return {sample: sum(values) / len(values) for sample, values in scores.items()}
 
 
-def _tabulate_anova(lines: Sequence[LabelledCases]) -> Table:
+def _tabulate_anova(lines: Sequence[RunView]) -> Table:
     """Test whether scenarios differ, as in the paper's Table 3."""
     rows: list[list[Cell]] = []
     for line in lines:
@@ -273,11 +271,11 @@ def _tabulate_anova(lines: Sequence[LabelledCases]) -> Table:
         "Welch's analysis of variance over the scenarios; a small p means that the model is not equally good "
         "in all of them. A dash: a scenario has fewer than two samples, or all its scores are equal."
     )
-    columns = [Column("Run"), Column("Score"), Column("F", "number", 2), Column("p", "number", 4)]
+    columns = parse_columns("Run | Score | F: number 2 | p: number 4")
     return Table("Do scenarios differ?", columns, rows, note)
 
 
-def _correlate_capabilities(lines: Sequence[LabelledCases]) -> Iterator[Table | Chart]:
+def _correlate_capabilities(lines: Sequence[RunView]) -> Iterator[Table | Chart]:
     """Correlate the capabilities over samples and, with at least three judged runs, over models (Figure 6)."""
     for line in lines:
         values = {name: average_by_sample(line.tally, name) for name in CAPABILITIES if line.tally.values(name)}
@@ -301,7 +299,7 @@ def _correlate_pairs(
     """Correlate each pair of metrics over samples or over runs; return a table and a chart."""
     labels = [_format_heading(name) for name in values]
     rows = [[_correlate_shared_units(one, other) for other in values.values()] for one in values.values()]
-    columns = [Column(""), *(Column(label, "number", 2) for label in labels)]
+    columns = parse_columns("", labels, "number 2")
     table = Table(title, columns, [[label, *row] for label, row in zip(labels, rows, strict=True)], note)
     series = list(map(Series, labels, rows))
     return table, Chart("heatmap", chart_name, title, labels, series, limits=(-1.0, 1.0))
@@ -318,7 +316,7 @@ def _drop_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _make_episode_tables(line: LabelledCases) -> Iterator[Table]:
+def _make_episode_tables(line: RunView) -> Iterator[Table]:
     """Show the worst episode; if there are several episodes, also show a typical one.
 
     The worst episode has the lowest overall score (without a judge, the lowest format alignment). The typical episode
@@ -331,9 +329,9 @@ def _make_episode_tables(line: LabelledCases) -> Iterator[Table]:
     chosen = {"The worst episode": ranked[0]}
     if len(ranked) > 1:
         chosen["A typical episode"] = ranked[len(ranked) // 2]
-    columns = (Column("Turn"), Column("What the model said"), Column("What came of it"))
+    columns = parse_columns("Turn | What the model said | What came of it")
     for title, row in chosen.items():
-        record = line.view.read(row.case)
+        record = line.read(row.case)
         rows = [("request", _shorten_to_one_line(record.input), "")]
         if record.transcript:
             rows += _make_turn_rows(record.transcript)

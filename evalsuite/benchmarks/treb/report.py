@@ -136,7 +136,7 @@ def make_report(views: Sequence[RunView]) -> Section:
     blocks += [
         _make_subtask_table(views),
         *_tabulate_program_outcomes(views),
-        *(passage for view in views for passage in warn_of_cut_off_answers(view.label, view.tally, "TREB")),
+        *(passage for view in views for passage in warn_of_cut_off_answers(view, "TREB")),
     ]
     return Section("TReB: table reasoning", tuple(blocks))
 
@@ -156,12 +156,8 @@ def _tabulate_metric(views: Sequence[RunView], metric: str, *, published: bool) 
             note += f" Rows marked as published: {source}."
         else:
             note += " The paper prints no such table."
-    heads = _make_percent_columns("Run", [*map(" ".join, columns), "Overall"])
+    heads = parse_columns("Run", [*map(" ".join, columns), "Overall"], "percent 2")
     return Table((METRICS | RELEASED)[metric], heads, rows, note)
-
-
-def _make_percent_columns(first: str, titles: Iterable[str]) -> list[Column]:
-    return [Column(first), *(Column(title, "percent", 2) for title in titles)]
 
 
 def _write_metric_note(views: Sequence[RunView], metric: str) -> str:
@@ -205,13 +201,12 @@ def _make_subtask_table(views: Sequence[RunView]) -> Table:
             if len(cases):
                 scores = [cases.share(metric) for metric in (*METRICS, RULES)]
                 rows.append([subtask.skill, subtask.name, view.label, len(cases), errors, *scores])
-    heads = [Column("Skill"), Column("Subtask"), Column("Run"), Column("Cases", "count"), Column("Errors", "count")]
-    shown = [Column(title, "percent", 1) for title in (*METRICS.values(), "Rules kept")]
+    heads = parse_columns("Skill | Subtask | Run | Cases: count | Errors: count", [*METRICS.values(), "Rules kept"])
     note = (
         "All modes together; errors are not scored. Rules kept: the share of answers to Instruction Following "
         "that keep every rule of their question; it is that subtask's only metric."
     )
-    return Table("By subtask", (*heads, *shown), rows, note)
+    return Table("By subtask", heads, rows, note)
 
 
 def _tabulate_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
@@ -233,8 +228,7 @@ def _tabulate_program_outcomes(views: Sequence[RunView]) -> Iterator[Table]:
                 rows.append([view.label, title, ", ".join(sorted(tiers)), counts.total(), *states])
                 packages.update(str(row.facts["package"]) for row in cases if row.facts.get("package"))
     if rows:
-        heads = parse_columns("Run | Mode | Sandbox")
-        heads += [Column(name, "count") for name in ("Cases", *PROGRAM_STATES[:-1], "no program")]
+        heads = parse_columns("Run | Mode | Sandbox", ["Cases", *PROGRAM_STATES[:-1], "no program"], "count")
         note = "Of ICoT the last program of a case. In PoT all but the first kind are zero on every metric."
         if packages:
             missing = ", ".join(f"{name} ({count})" for name, count in packages.most_common(10))
@@ -286,7 +280,7 @@ def tabulate_leaderboard(views: Sequence[RunView], *, published: bool) -> Iterat
             f" Rows marked as published: {board['source']}; their judge is not this run's, and "
             "in those of May 2026 the overall is not the mean of the five."
         )
-    heads = [*_make_percent_columns("Run", (*LEADERBOARD_SKILLS, "Overall")), Column("Best modes")]
+    heads = [*parse_columns("Run", [*LEADERBOARD_SKILLS, "Overall"], "percent 2"), Column("Best modes")]
     yield Table(LEADERBOARD_TITLE, heads, rows, note)
 
 
@@ -333,8 +327,8 @@ def tabulate_by_model_kind(views: Sequence[RunView], metric: str, *, published: 
         board = read_json(PUBLISHED_KINDS, dict)
         rows += [[f"{kind} (published)", count, *(one / 100 for one in rates)] for kind, count, *rates in board["rows"]]
         note += f" Rows marked as published: {board['source']}."
-    heads = _make_percent_columns("Kind", (*labels, "Overall"))
-    yield Table("By kind of model", (heads[0], Column("Models", "count"), *heads[1:]), rows, note)
+    heads = parse_columns("Kind | Models: count", [*labels, "Overall"], "percent 2")
+    yield Table("By kind of model", heads, rows, note)
     if len(series) > 1:
         title = f"TReB by kind of model: {METRICS[metric]}"
         yield Chart("radar", "treb_by_kind", title, labels, series, "percent", (0.0, 1.0), y_title=METRICS[metric])

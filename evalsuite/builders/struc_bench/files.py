@@ -16,7 +16,7 @@ from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, wri
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.metrics.tables import CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
-from evalsuite.output.reports.section import Cell, Column, Table
+from evalsuite.output.reports.section import Cell, Table, parse_columns
 
 NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.json", "latex": "latex_test.json"}
 
@@ -245,8 +245,7 @@ def _build_items(
 
 
 SPLIT = re.compile("train|test", re.IGNORECASE)
-COUNTS = (Column("Train", "count"), Column("Test", "count"), Column("Tables", "count"))
-COLUMNS = (Column("Files"), Column("Format"), *COUNTS, Column("Rows", "number", 2), Column("Columns", "number", 2))
+HEADS = "Files | Format | Train: count | Test: count | Tables: count | Rows: number 2 | Columns: number 2"
 NOTE = "Rows and columns: means over all tables of the items, including rows and columns of names."
 
 
@@ -284,6 +283,6 @@ def run_statistics(args: Namespace) -> int:
             splits["train" in path.stem.lower()] += read_items(path)
         title = ", ".join(path.name if names.count(path.name) == 1 else str(path) for path in paths)
         rows.append([title, *make_statistics_row(infer_format(paths[0]), splits[False], splits[True])])
-    table = render_table(Table("", COLUMNS, rows, NOTE))
+    table = render_table(Table("", parse_columns(HEADS), rows, NOTE))
     sys.stdout.write(f"{convert_for_terminal(table) if sys.stdout.isatty() else table}\n")
     return 0

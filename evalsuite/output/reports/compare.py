@@ -129,7 +129,7 @@ def make_primary_metrics_table(runs: Sequence[Run], labels: Sequence[str]) -> Ta
         estimates = [estimate_metric(run, name, metric) for run in runs]
         rows.append([name, f"{metric} {'↓' if lower_is_better else '↑'}" if metric else None, *estimates])
         best.append(find_best_value(estimates, lower_is_better=lower_is_better))
-    columns = [Column("benchmark"), Column("metric"), *(Column(label, "number", 3) for label in labels)]
+    columns = parse_columns("benchmark | metric", labels, "number 3")
     note = "Means with 95% intervals; ↑ more is better, ↓ less is better; the best in bold."
     return Table("", columns, rows, note, best)
 
@@ -265,7 +265,7 @@ def _make_flaky_sections(cases: Sequence[FlakyCase]) -> list[Section]:
 
 def _make_history_table(history: MetricHistory) -> Table:
     references = list(dict.fromkeys(name for release in history.releases for name in release.standings))
-    columns = [Column("release"), Column("started"), Column("model"), Column("value with 95% interval", "number", 4)]
+    columns = parse_columns("release | started | model | value with 95% interval: number 4")
     for name in references:
         against = Column(f"against {name}", "number", 4)
         columns += [against, Column("p", "pvalue"), Column("level", "pvalue"), Column("")]

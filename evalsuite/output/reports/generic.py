@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalsuite.core.errors import SettingsError
-from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table
+from evalsuite.output.reports.section import Cell, Chart, Column, Passage, Section, Series, Table, parse_columns
 from evalsuite.results.built_in import find_built_in_metric
 from evalsuite.results.runs import get_failure
 from evalsuite.results.tally import Estimate, RunView, Tally
@@ -45,7 +45,7 @@ def list_primary_first(metrics: Iterable[str], primary: str | None) -> list[str]
 def _tabulate_metrics_by_run(runs: Sequence[RunView], metrics: Sequence[str], primary: str | None) -> Table:
     derived = dict.fromkeys(metric for run in runs for metric in run.derived)
     ordered = list_primary_first(dict.fromkeys((*metrics, *derived)), primary)
-    columns = [Column("run"), Column("cases", "count"), *(Column(metric, "number", 3) for metric in ordered)]
+    columns = parse_columns("run | cases: count", ordered, "number 3")
     rows: list[list[Cell]] = [
         [
             *(run.label, len(run.tally)),
@@ -73,7 +73,7 @@ def _describe_missing_scores(runs: Sequence[RunView], metrics: Sequence[str]) ->
 
 
 def _tabulate_metrics_by_tag(name: str, run: RunView, metrics: Sequence[str]) -> Iterator[Table | Chart]:
-    columns = [Column("cases", "count"), *(Column(metric, "number", 3) for metric in metrics)]
+    columns = parse_columns("cases: count", metrics, "number 3")
     # The tag `cluster` marks related cases for the intervals; cases are not shown by this tag.
     for tag in sorted({tag for row in run.tally for tag in row.tags} - {"cluster"}):
         groups = run.tally.groups(tag)
@@ -122,7 +122,7 @@ def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
         return None
     more = [(kind, sign, k) for kind, sign in (("at", "@"), ("hat", "^")) for k in range(2, most + 1)]
     measured = [("at", "@", 1), *more]
-    columns = [Column("run"), *(Column(f"pass{sign}{k}", "percent") for _, sign, k in measured)]
+    columns = parse_columns("run", (f"pass{sign}{k}" for _, sign, k in measured))
     metrics = [metric for kind, _, k in measured if (metric := find_built_in_metric(f"pass_{kind}_{k}"))]
     rows: list[list[Cell]] = [[view.label, *(metric(view.tally) for metric in metrics)] for view in views]
     note = (
@@ -132,26 +132,26 @@ def tabulate_pass_at_k(views: Sequence[RunView]) -> Table | None:
     return Table("Repeated attempts", columns, rows, note)
 
 
-def warn_of_cut_off_answers(label: str, tally: Tally, declared: str) -> Iterator[Passage]:
+def warn_of_cut_off_answers(view: RunView, declared: str) -> Iterator[Passage]:
     """Warn about cases whose last answer ended at the token limit, because a cut answer may get a wrong score."""
-    cut = sum(row.facts.get("finish") == "length" for row in tally)
+    cut = sum(row.facts.get("finish") == "length" for row in view.tally)
     if cut:
         yield Passage(
             "",
-            f"{label}: in {cut} of {len(tally)} cases the last answer was cut off at the limit on tokens, which "
-            f"costs score. `@benchmark({declared}, max_tokens=...)` sets it.",
+            f"{view.label}: in {cut} of {len(view.tally)} cases the last answer was cut off at the limit on tokens, "
+            f"which costs score. `@benchmark({declared}, max_tokens=...)` sets it.",
         )
 
 
-def warn_of_cut_off_judges(label: str, tally: Tally) -> Iterator[Passage]:
+def warn_of_cut_off_judges(view: RunView) -> Iterator[Passage]:
     """Warn about judges' answers that ended at the token limit; they are never read as scores."""
-    cut = sum(bool(row.facts.get("cut_off")) for row in tally)
+    cut = sum(bool(row.facts.get("cut_off")) for row in view.tally)
     if cut:
         yield Passage(
             "",
-            f"{label}: in {cut} of {len(tally)} cases an answer of the judge was cut off at the limit on tokens. "
-            "What was cut is not read as a score: the judge was asked again, or gave no verdict. Give it more room "
-            "with max_tokens where the judge is declared.",
+            f"{view.label}: in {cut} of {len(view.tally)} cases an answer of the judge was cut off at the limit on "
+            "tokens. What was cut is not read as a score: the judge was asked again, or gave no verdict. Give it more "
+            "room with max_tokens where the judge is declared.",
         )
 
 

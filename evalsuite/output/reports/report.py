@@ -19,7 +19,7 @@ from evalsuite.gateway.faults import UNHARMED
 from evalsuite.output.reports.case_block import OUTCOMES, format_case_block
 from evalsuite.output.reports.generic import make_generic_section, tabulate_pass_at_k, warn_of_cut_off_judges
 from evalsuite.output.reports.judges import format_judge_log, tabulate_signatures
-from evalsuite.output.reports.section import Block, Cell, Column, Passage, Section, Table, parse_columns
+from evalsuite.output.reports.section import Block, Cell, Passage, Section, Table, parse_columns
 from evalsuite.results.runs import BenchmarkResults, Run
 from evalsuite.results.tally import Estimate, RunView, Tally
 
@@ -38,7 +38,7 @@ def make_run_view(run: Run, name: str, label: str) -> RunView:
 def make_benchmark_section(name: str, views: Sequence[RunView], bench: BenchmarkResults) -> Section:
     """Build a benchmark's section; add tables of judges' signatures, truncated answers and repeated attempts."""
     section = _make_own_section(name, views, bench)
-    cut = [note for view in views for note in warn_of_cut_off_judges(view.label, view.tally)]
+    cut = [note for view in views for note in warn_of_cut_off_judges(view)]
     added = [table for table in (tabulate_signatures(views), tabulate_pass_at_k(views)) if table is not None]
     blocks = section.blocks
     first_folded = next((at for at, block in enumerate(blocks) if block.folded), len(blocks))
@@ -179,8 +179,6 @@ def _make_error_sections(run: Run) -> list[Section]:
             # Remove what differs between cases: numbers, addresses, long quotations.
             kind = re.sub(r"\d[\d.,:]*", "#", re.sub(r"'[^']{40,}'", "'...'", message))
             groups[record.cause or "unknown", kind].append((message, row.case))
-    if not groups:
-        return []
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     rows: list[list[Cell]] = [
         [len(alike), cause, shorten_to_ends(alike[0][0], 300), alike[0][1]]
@@ -188,8 +186,8 @@ def _make_error_sections(run: Run) -> list[Section]:
     ]
     left = sum(len(alike) for _, alike in ranked[MOST_CAUSES:])
     note = f"{left} further errors of other causes are in records.jsonl." if left else ""
-    columns = [Column("cases", "count"), Column("cause"), Column("message"), Column("for example")]
-    return [Section("Errors", [Table("", columns, rows, note)])]
+    columns = parse_columns("cases: count | cause | message | for example")
+    return [Section("Errors", [Table("", columns, rows, note)])] if rows else []
 
 
 def _make_worst_cases_sections(run: Run, benchmarks_to_skip: Collection[str]) -> list[Section]:
@@ -274,16 +272,12 @@ def make_baseline_section(comparison: BaselineComparison) -> Section:
     )
     note = " ".join((note, *left_out, *not_compared, *(f"{line}." for line in comparison.remarks)))
     shown = Table("", columns, rows, note) if rows else Passage("", note)
-    return Section(
-        f"Against {comparison.name}",
-        [shown, *_tabulate_slices_with_losses(comparison), *_tabulate_changed_cases(comparison)],
-    )
+    details = (_tabulate_slices_with_losses(comparison), _tabulate_changed_cases(comparison))
+    return Section(f"Against {comparison.name}", [shown, *(table for table in details if table.rows)])
 
 
-def _tabulate_slices_with_losses(comparison: BaselineComparison) -> list[Table]:
+def _tabulate_slices_with_losses(comparison: BaselineComparison) -> Table:
     lost = [each for each in comparison.slices if each.loss > 0]
-    if not lost:
-        return []
     rows: list[list[Cell]] = [
         [f"{each.tag}={each.value}", str(each.subject), each.n, each.before, each.after, each.pvalue]
         for each in lost[:MOST_SLICES]
@@ -292,16 +286,14 @@ def _tabulate_slices_with_losses(comparison: BaselineComparison) -> list[Table]:
         "slice | metric | questions: count | baseline: number 3 | now: number 3 | p, corrected: pvalue"
     )
     note = f"Corrected by Holm's method for all {len(comparison.slices)} slices that were looked at."
-    return [Table("Slices that lost most", columns, rows, note)]
+    return Table("Slices that lost most", columns, rows, note)
 
 
-def _tabulate_changed_cases(comparison: BaselineComparison) -> list[Table]:
-    if not comparison.flips:
-        return []
+def _tabulate_changed_cases(comparison: BaselineComparison) -> Table:
     rows: list[list[Cell]] = [
         [flip.case, str(flip.subject), flip.before, flip.after] for flip in comparison.flips[:MOST_FLIPS]
     ]
-    columns = [Column("case"), Column("metric"), Column("baseline", "number", 3), Column("now", "number", 3)]
+    columns = parse_columns("case | metric | baseline: number 3 | now: number 3")
     more = len(comparison.flips) - len(rows)
     note = f"{more} more changed." if more > 0 else ""
-    return [Table("Cases that changed, the greatest losses first", columns, rows, note)]
+    return Table("Cases that changed, the greatest losses first", columns, rows, note)

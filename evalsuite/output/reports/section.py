@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from evalsuite.results.tally import Estimate, RunView, Tally
+from evalsuite.results.tally import Estimate, RunView
 
 Style = Literal["text", "count", "percent", "number", "pvalue"]
 ChartKind = Literal["bars", "lines", "radar", "heatmap"]
@@ -31,13 +31,18 @@ class Column:
     digits: int = 1
 
 
-def parse_columns(heads: str) -> list[Column]:
-    """Make columns, with title, style and decimal places, from a line: `Judge | Cases: count | Kappa: number 2`."""
+def parse_columns(heads: str, titles: Iterable[str] = (), form: str = "percent") -> list[Column]:
+    """Make columns, with title, style and decimal places, from a line: `Judge | Cases: count | Kappa: number 2`.
+
+    Args:
+        titles: the titles of further columns.
+        form: the style of these columns and, if needed, their decimal places, such as `number 2`.
+    """
     columns = []
-    for head in heads.split(" | "):
-        title, has_style, form = head.rpartition(": ")
-        style, _, digits = form.partition(" ")
-        columns.append(Column(title, cast("Style", style), int(digits or 1)) if has_style else Column(head))
+    parts = [head.rpartition(": ") for head in heads.split(" | ")]
+    for title, has_form, its_form in (*parts, *((title, ": ", form) for title in titles)):
+        style, _, digits = its_form.partition(" ")
+        columns.append(Column(title, cast("Style", style), int(digits or 1)) if has_form else Column(its_form))
     return columns
 
 
@@ -212,25 +217,16 @@ def split_distinct_metrics(metrics: Sequence[str], values: Sequence[Sequence[obj
     return list(kept.values()), repeated
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledCases:
-    """One row of a report's table: its label, its cases, and a view of the run that has only these cases."""
-
-    label: str
-    tally: Tally
-    view: RunView
-
-
-def list_cases_by_mode(views: Sequence[RunView], *, name_run: bool) -> list[LabelledCases]:
-    """List the cases of each run by mode; if a run has fewer than two modes, list all its cases under the run's name.
+def split_by_mode(views: Sequence[RunView], *, name_run: bool) -> list[RunView]:
+    """Make a view of each run's cases in each mode; a run with fewer than two modes keeps its view.
 
     Args:
         name_run: whether labels begin with the run's name even if there is only one run.
     """
-    lines = []
+    split = []
     for view in views:
         modes = view.tally.groups("mode")
         for mode, tally in modes.items() if len(modes) > 1 else [("", view.tally)]:
             label = f"{view.label}, {mode}" if name_run or len(views) > 1 else mode
-            lines.append(LabelledCases(label if mode else view.label, tally, view))
-    return lines
+            split.append(replace(view, label=label if mode else view.label, tally=tally))
+    return split
