@@ -8,18 +8,18 @@ evaluation. Multi-turn calls are scored by their results and by the states of th
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from evalsuite.benchmarks.bfcl_multi_turn import CorrectTurns, MultiTurnSolver, map_class_modules
-from evalsuite.benchmarks.dataset_files import read_field, read_json_lines, require_type
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
 from evalsuite.core.types import SHARE, Message, Sample, Score, ToolCall, Transcript
+from evalsuite.samples.items import SourceItem, read_json_lines
 from evalsuite.scorers.trajectories import ToolUse, are_calls_accepted, format_difference, match_calls, tool_uses
 from evalsuite.tools.arguments import parse_arguments
 
@@ -83,43 +83,38 @@ def _list_samples(path: Path, category: str, package: str | None) -> Iterator[Sa
     """Yield the samples of a category; only samples of several turns need the `package` of the released classes."""
     is_answered, answer_file = category not in (*NO_CALL, ANY_CALL), path.parent / "possible_answer" / path.name
     answers = {
-        read_field(record, "id", str, answer_file, place): [
-            call if package else _read_accepted_call(call, answer_file, place)
-            for call in read_field(record, "ground_truth", list, answer_file, place)
-        ]
-        for place, record in (read_json_lines(answer_file) if is_answered else ())
+        item.read("id", str): item.read("ground_truth", list) if package else _read_accepted_calls(item)
+        for item in (read_json_lines(answer_file) if is_answered else ())
     }
     modules = map_class_modules(package) if package else {}
 
     @cache
     def read_tools(module: str) -> list[dict[str, Any]]:
         file = path.parent / "multi_turn_func_doc" / f"{module}.json"
-        return [_make_openai_tool(function, file, place) for place, function in read_json_lines(file)]
+        return [_make_openai_tool(item) for item in read_json_lines(file)]
 
-    for place, record in read_json_lines(path):
-        name = read_field(record, "id", str, path, place)
+    for item in read_json_lines(path):
+        name = item.read("id", str)
+        named = replace(item, where=f"{item.where}, id {name!r}")
         if is_answered and name not in answers:
-            raise DatasetError(path, f"{place}, id {name!r}", "no answer", f"one in possible_answer/{path.name}")
-        turns = [_read_messages(turn, path, place) for turn in read_field(record, "question", list, path, place)]
+            raise named.make_error("no answer", f"one in possible_answer/{path.name}")
+        turns = [_read_messages(turn, item) for turn in item.read("question", list)]
         if package:
-            classes = read_field(record, "involved_classes", list, path, place)
+            classes = item.read("involved_classes", list)
             if unknown := [kind for kind in classes if kind not in modules]:
-                raise DatasetError(path, f"{place}, id {name!r}", f"the class {unknown[0]!r}", f"one of {package}")
+                raise named.make_error(f"the class {unknown[0]!r}", f"one of {package}")
             tools = {tool["function"]["name"]: tool for kind in classes for tool in read_tools(modules[kind])}
             functions = list(tools.values())
             about = {
                 "turns": turns,
                 "classes": classes,
-                "initial_config": record.get("initial_config") or {},
-                "missed": record.get("missed_function") or {},
+                "initial_config": item.fields.get("initial_config") or {},
+                "missed": item.fields.get("missed_function") or {},
             }
         else:
             if len(turns) != 1:
-                raise DatasetError(path, f"{place}, field 'question'", f"{len(turns)} turns", "one turn")
-            functions = [
-                _make_openai_tool(require_type(function, dict, path, place), path, place)
-                for function in read_field(record, "function", list, path, place)
-            ]
+                raise item.make_error(f"{len(turns)} turns", "one turn", "question")
+            functions = list(map(_make_openai_tool, item.read_items("function")))
             about = {"any_call": category == ANY_CALL}
         yield Sample(
             id=name,
@@ -129,21 +124,23 @@ def _list_samples(path: Path, category: str, package: str | None) -> Iterator[Sa
         )
 
 
-def _read_messages(turn: Any, path: Path, place: str) -> list[Message]:
+def _read_messages(turn: Any, item: SourceItem) -> list[Message]:
     try:
         return list(map(Message.from_openai, turn))
     except (KeyError, TypeError, AttributeError) as error:
-        raise DatasetError(path, f"{place}, field 'question'", str(turn)[:60], "messages") from error
+        raise item.make_error(str(turn)[:60], "messages", "question") from error
 
 
-def _read_accepted_call(call: Any, path: Path, place: str) -> dict[str, Any]:
-    return {
-        make_callable_name(name): {
-            parameter: require_type(values, list, path, f"{place}, accepted values of {parameter!r}")
-            for parameter, values in require_type(accepted, dict, path, f"{place}, call of {name!r}").items()
+def _read_accepted_calls(item: SourceItem) -> list[dict[str, Any]]:
+    """Read the right calls: for each function, the list of accepted values of each parameter."""
+    calls = [{name: call.read_item(name) for name in call.fields} for call in item.read_items("ground_truth")]
+    return [
+        {
+            make_callable_name(name): {parameter: accepted.read(parameter, list) for parameter in accepted.fields}
+            for name, accepted in call.items()
         }
-        for name, accepted in require_type(call, dict, path, place).items()
-    }
+        for call in calls
+    ]
 
 
 def make_callable_name(name: str) -> str:
@@ -151,31 +148,31 @@ def make_callable_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
-def _make_openai_tool(record: Mapping[str, Any], path: Path, place: str) -> dict[str, Any]:
-    name = read_field(record, "name", str, path, place)
-    where = f"{place}, function {name!r}"
-    parameters = read_field(record, "parameters", dict, path, where)
-    for key, kind in (("properties", dict), ("required", list)):
-        for value in require_type(parameters.get(key, kind()), kind, path, f"{where}, {key}"):
-            require_type(value, str, path, f"{where}, {key}")
+def _make_openai_tool(item: SourceItem) -> dict[str, Any]:
+    name = item.read("name", str)
+    parameters = replace(item, where=f"{item.where}, function {name!r}").read_item("parameters")
+    parameters.read("properties", dict, {})
+    if "required" in parameters.fields:
+        parameters.read_list("required", str)
     return {
         "type": "function",
         "function": {
             "name": make_callable_name(name),
-            "description": read_field(record, "description", str, path, place),
-            "parameters": _convert_schema(parameters, path, where),
+            "description": item.read("description", str),
+            "parameters": _convert_schema(parameters),
         },
     }
 
 
-def _convert_schema(schema: Any, path: Path, where: str) -> dict[str, Any]:
+def _convert_schema(schema: SourceItem) -> dict[str, Any]:
     """Convert BFCL's variant of JSON schema, which has the type `dict` instead of `object`, to JSON schema."""
     converted: dict[str, Any] = {}
-    for key, value in require_type(schema, dict, path, f"{where}, parameters").items():
+    for key, value in schema.fields.items():
         if key == "properties" and isinstance(value, dict):
-            converted[key] = {name: _convert_schema(inner, path, where) for name, inner in value.items()}
+            inner = schema.read_item(key)
+            converted[key] = {name: _convert_schema(inner.read_item(name)) for name in value}
         elif key in {"items", "additionalProperties"} and isinstance(value, dict):
-            converted[key] = _convert_schema(value, path, where)
+            converted[key] = _convert_schema(schema.read_item(key))
         elif key == "type" and isinstance(value, str):
             if value != "any":
                 converted[key] = _TYPES.get(value, value)

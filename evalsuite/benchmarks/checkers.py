@@ -11,16 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from evalsuite.benchmarks.bfcl import make_call_event, make_callable_name
-from evalsuite.benchmarks.dataset_files import (
-    AGREEMENT,
-    read_field,
-    read_json,
-    read_json_lines,
-    read_text,
-    require_type,
-)
-from evalsuite.core.errors import DatasetError, write_count
+from evalsuite.core.errors import write_count
 from evalsuite.core.types import Sample, ToolCall, Transcript
+from evalsuite.samples.items import AGREEMENT, SourceItem, read_json, read_json_lines, read_text
 
 TOLERANCE = 1e-6  # Maximum difference of scores that count as equal, because checkers write rounded numbers.
 
@@ -41,18 +34,17 @@ def read_bfcl_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
         name = results.name.replace("_result.json", "_score.json")
         model = results.relative_to(folder / "result").parts[0]
         scored = next(iter(sorted((folder / "score" / model).rglob(name))), folder / "score" / model / name)
-        top, *wrong = [line for _, line in read_json_lines(scored)] or [{}]
+        top, *wrong = list(read_json_lines(scored)) or [SourceItem({}, scored, "line 1")]
         outputs = list(read_json_lines(results))
-        if top.get("total_count") != len(outputs):
-            raise DatasetError(scored, "line 1", f"total_count {top.get('total_count')}", f"{len(outputs)}, as results")
-        failed = {read_field(line, "id", str, scored, "a line") for line in wrong}
-        for place, line in outputs:
-            id_ = read_field(line, "id", str, results, place)
+        if (total := top.fields.get("total_count")) != len(outputs):
+            raise top.make_error(f"total_count {total}", f"{len(outputs)}, as results")
+        failed = {line.read("id", str) for line in wrong}
+        for line in outputs:
+            id_, result = line.read("id", str), line.fields.get("result")
             several = "turns" in samples[id_].metadata if id_ in samples else False
-            result = line.get("result")
             events = _list_multi_turn_events(result) if several else map(make_call_event, _read_bfcl_calls(result))
             transcript = Transcript("", events=tuple(events))
-            yield CheckedOutput(id_, transcript, {"correct": float(id_ not in failed)}, f"{results}, {place}")
+            yield CheckedOutput(id_, transcript, {"correct": float(id_ not in failed)}, line.place)
 
 
 def _list_multi_turn_events(result: Any) -> Iterator[dict[str, Any]]:
@@ -109,33 +101,30 @@ def read_tool_eyes_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iter
     by_query = {(sample.input, sample.metadata["subject"]): sample for sample in samples.values()}
     for path in sorted((folder / "tmp").glob("*_res.jsonl")):
         scored = folder / "jsonl" / path.name.replace("_res.jsonl", "_structured_data.jsonl")
-        verdicts = {str(line.get("id")): line for _, line in read_json_lines(scored)}
-        for place, line in read_json_lines(path):
-            verdict = verdicts.get(str(line.get("id")))
-            turns = [
-                require_type(turn, dict, path, place) for turn in read_field(line, "conversations", list, path, place)
-            ]
-            texts = [(turn.get("from"), read_field(turn, "value", str, path, place)) for turn in turns]
+        verdicts = {str(line.fields.get("id")): line for line in read_json_lines(scored)}
+        for line in read_json_lines(path):
+            id_ = str(line.fields.get("id"))
+            turns = line.read_items("conversations")
+            texts = [(turn.fields.get("from"), turn.read("value", str)) for turn in turns]
             query = next((text for speaker, text in texts if speaker == "user"), "")
-            subject = "/".join(read_field(line, "path", str, path, place).split("/")[-2:])
+            subject = "/".join(line.read("path", str).split("/")[-2:])
             sample = by_query.get((query, subject))
-            if verdict is None or sample is None:
-                yield CheckedOutput(str(line.get("id")), Transcript(""), {}, f"{path}, {place}")
+            if id_ not in verdicts or sample is None:
+                yield CheckedOutput(id_, Transcript(""), {}, line.place)
                 continue
-            scores = _read_tool_eyes_scores(verdict, scored)
-            yield CheckedOutput(sample.id, make_conversation_transcript(turns), scores, f"{path}, {place}")
+            transcript = make_conversation_transcript([turn.fields for turn in turns])
+            yield CheckedOutput(sample.id, transcript, _read_tool_eyes_scores(verdicts[id_]), line.place)
 
 
-def _read_tool_eyes_scores(verdict: Mapping[str, Any], path: Path) -> dict[str, float]:
+def _read_tool_eyes_scores(verdict: SourceItem) -> dict[str, float]:
     try:
-        parts = {name: part for key in ("TS", "AO") for entry in verdict[key]["score composition"]
+        parts = {name: part for key in ("TS", "AO") for entry in verdict.fields[key]["score composition"]
                  for name, part in entry.items()}  # fmt: skip
-        marks = [verdict["FA"], parts["Ans_pass"], parts["valid_TS_mean"], verdict["TS"]]
+        marks = [verdict.fields["FA"], parts["Ans_pass"], parts["valid_TS_mean"], verdict.fields["TS"]]
         aligned, finished, match, selected = (float(mark["score for criteria"]) for mark in marks)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         found = f"{type(error).__name__}: {error}"
-        expected = "the scores FA, TS and AO of the evaluation"
-        raise DatasetError(path, f"id {verdict.get('id')}", found, expected) from error
+        raise verdict.make_error(found, "the scores FA, TS and AO of the evaluation") from error
     return {"format_alignment": aligned, "finished": finished} | ({"reality": selected / match} if match else {})
 
 
@@ -153,16 +142,14 @@ def read_treb_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
     """Read `MODE--SUBTASK--round1--judge.jsonl`, the files that the step `judge` of TReB's code writes."""
     for path in sorted(folder.rglob("*--judge.jsonl")):
         written = path.name.partition("--")[0]
-        for place, line in read_json_lines(path):
-            answer = str(line.get("code_run_result" if written == "PoT" else "text_result", ""))
-            marks = read_field(line, "judge_scores", dict, path, place)
+        for line in read_json_lines(path):
+            answer = str(line.fields.get("code_run_result" if written == "PoT" else "text_result", ""))
+            marks = line.read_item("judge_scores")
             scores = {
-                name: require_type(marks[key], float, path, f"{place}, score {key}") / most
-                for key, (name, most) in TREB_SCORES.items()
-                if key in marks
+                name: marks.read(key, float) / most for key, (name, most) in TREB_SCORES.items() if key in marks.fields
             }
-            sample = f"{read_field(line, 'id', str, path, place)}|{TREB_MODES.get(written, written)}"
-            yield CheckedOutput(sample, Transcript(answer), scores, f"{path}, {place}")
+            sample = f"{line.read('id', str)}|{TREB_MODES.get(written, written)}"
+            yield CheckedOutput(sample, Transcript(answer), scores, line.place)
 
 
 def read_wiki_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:  # noqa: ARG001 - the readers' signature
@@ -179,14 +166,10 @@ def read_wiki_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[
 def read_plain_verdicts(folder: Path, samples: Mapping[str, Sample]) -> Iterator[CheckedOutput]:  # noqa: ARG001 - the readers' signature
     """Read JSON lines `{id, answer, scores: {name: value}}`, which users may write for any checker."""
     for path in sorted(folder.glob("*.jsonl")):
-        for place, line in read_json_lines(path):
-            scores = read_field(line, "scores", dict, path, place)
-            yield CheckedOutput(
-                read_field(line, "id", str, path, place),
-                Transcript(read_field(line, "answer", str, path, place)),
-                {name: float(require_type(value, float, path, place)) for name, value in scores.items()},
-                f"{path}, {place}",
-            )
+        for line in read_json_lines(path):
+            marks = line.read_item("scores")
+            scores = {name: float(marks.read(name, float)) for name in marks.fields}
+            yield CheckedOutput(line.read("id", str), Transcript(line.read("answer", str)), scores, line.place)
 
 
 READERS: Mapping[str, Callable[[Path, Mapping[str, Sample]], Iterator[CheckedOutput]]] = {
@@ -210,9 +193,8 @@ class Agreement:
     @classmethod
     def read_agreement(cls, folder: Path) -> Self:
         path = folder / AGREEMENT
-        plain = read_json(path, dict)
-        verdicts, agree = (read_field(plain, name, int, path, "the file") for name in ("verdicts", "agree"))
-        return cls(read_field(plain, "scorers", str, path, "the file"), verdicts, agree)
+        item = SourceItem(read_json(path, dict), path, "the file")
+        return cls(item.read("scorers", str), item.read("verdicts", int), item.read("agree", int))
 
     def write_agreement(self, folder: Path) -> None:
         (folder / AGREEMENT).write_text(f"{json.dumps(asdict(self))}\n", "utf-8")

@@ -18,13 +18,13 @@ from keyword import iskeyword
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_json, read_text, require_type
 from evalsuite.core.errors import DatasetError, SandboxError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Sample, Score, Transcript
-from evalsuite.samples.files import READERS, Field, SampleFields, SourceItem, open_database, read_rows, read_table_sql
+from evalsuite.samples.files import READERS, Field, SampleFields, open_database, read_rows, read_table_sql
+from evalsuite.samples.items import SourceItem, parse_json, read_json, read_text, require_item
 from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 from evalsuite.sandbox import TableFile
 from evalsuite.scorers.answers import denotation
@@ -205,7 +205,7 @@ def _read_delimited_table(path: Path, **form: Any) -> Mapping[str, TableFile]:
 
 
 def _read_table_by_suffix(path: Path) -> Mapping[str, TableFile]:
-    items = [item for _, item in READERS[path.suffix.lower()](path)]
+    items = [item.fields for item in READERS[path.suffix.lower()](path)]
     return {"df": format_csv([list(items[0]) if items else [], *(list(item.values()) for item in items)])}
 
 
@@ -243,7 +243,7 @@ def _read_wiki_questions(path: Path) -> Iterator[SourceItem]:
         if values != [""]:
             if len(values) != len(names):
                 raise DatasetError(path, f"line {number}", f"{len(values)} fields", f"{len(names)}, as in line 1")
-            yield f"line {number}", dict(zip(names, values, strict=True))
+            yield SourceItem(dict(zip(names, values, strict=True)), path, f"line {number}")
 
 
 def _read_tabfact(path: Path) -> Iterator[SourceItem]:
@@ -257,18 +257,19 @@ def _read_tabfact(path: Path) -> Iterator[SourceItem]:
             raise DatasetError(path, f"table {table}", str(error), expected) from error
         for number, (statement, label) in enumerate(pairs, 1):
             about = {"id": f"{table}-{number}", "table": f"data/all_csv/{table}", "caption": caption}
-            yield f"table {table}, statement {number}", {**about, "statement": statement, "label": label}
+            fields = {**about, "statement": statement, "label": label}
+            yield SourceItem(fields, path, f"table {table}, statement {number}")
 
 
 def _read_tablebench(path: Path) -> Iterator[SourceItem]:
     """Read TableBench's questions; leave out questions about charts, because their answers are code."""
-    for place, item in READERS[path.suffix.lower()](path):
-        if item.get("qtype") != "Visualization":
-            table = item.get("table")
-            found = require_type(parse_json(table, path, place) if isinstance(table, str) else table, dict, path, place)
-            columns, rows = (read_field(found, name, list, path, place) for name in ("columns", "data"))
-            data = [require_type(row, list, path, place) for row in rows]
-            yield place, {**item, "table": {"columns": columns, "data": data}}
+    for item in READERS[path.suffix.lower()](path):
+        if item.fields.get("qtype") != "Visualization":
+            table = item.fields.get("table")
+            parsed = parse_json(table, path, item.where) if isinstance(table, str) else table
+            found = require_item(parsed, path, item.where)
+            shown = {"columns": found.read("columns", list), "data": found.read_list("data", list)}
+            yield replace(item, fields={**item.fields, "table": shown})
 
 
 def _read_databench_answers(item: _Item) -> str | list[str]:

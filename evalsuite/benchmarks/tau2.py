@@ -10,25 +10,16 @@ In some domains, the customer also has tools. The world contains the tools of bo
 customer's tools.
 """
 
-import dataclasses
 import inspect
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, get_args
 
-from evalsuite.benchmarks.dataset_files import (
-    read_field,
-    read_json,
-    read_json_records,
-    read_optional_field,
-    read_text,
-    require_type,
-)
-from evalsuite.core.errors import DatasetError, ScoringError, SettingsError
+from evalsuite.core.errors import ScoringError, SettingsError
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup, Solver
@@ -37,6 +28,7 @@ from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.criteria import Checklist
 from evalsuite.judges.judgements import sign_scores, write_signature
 from evalsuite.judges.prompts import mark_sections
+from evalsuite.samples.items import SourceItem, read_json, read_json_records, read_text
 from evalsuite.tools.execution import ToolFailure, convert_to_json
 from evalsuite.tools.worlds import EpisodeWorld, World, open_tools
 
@@ -100,34 +92,25 @@ def _find_public_method(world: Any, name: str) -> Callable[..., Any] | None:
     return method if callable(method) else None
 
 
-def _read_texts(record: Mapping[str, Any], name: str, path: Path, where: str) -> list[str]:
-    field = f"{where}, field {name!r}"
-    return [require_type(text, str, path, field) for text in read_optional_field(record, name, list, path, where)]
-
-
-def _read_objects(record: Mapping[str, Any], name: str, key: str, path: Path, where: str) -> list[dict[str, Any]]:
+def _read_objects(item: SourceItem, name: str, key: str) -> list[dict[str, Any]]:
     """Read an optional list of objects that each have a text in the field `key`."""
-    field = f"{where}, field {name!r}"
-    objects = [require_type(one, dict, path, field) for one in read_optional_field(record, name, list, path, where)]
-    for one in objects:
-        read_field(one, key, str, path, field)
-        read_optional_field(one, "arguments", dict, path, field)
-    return objects
+    for one in item.read_items(name, optional=True):
+        one.read(key, str)
+        one.read_optional("arguments", dict)
+    return item.read_list(name, dict, optional=True)
 
 
-def _read_message_history(state: Mapping[str, Any], path: Path, where: str) -> list[dict[str, Any]]:
+def _read_message_history(state: SourceItem) -> list[dict[str, Any]]:
     """Read the messages with which a task begins; check their roles, and the ids that `read_history` needs."""
-    history = _read_objects(state, "message_history", "role", path, where)
-    field = f"{where}, field 'message_history'"
-    for message in history:
-        if (role := message["role"]) not in get_args(Role):
-            raise DatasetError(path, f"{field}, field 'role'", repr(role), f"one of {', '.join(get_args(Role))}")
+    for message in state.read_items("message_history", optional=True):
+        if (role := message.read("role", str)) not in get_args(Role):
+            raise message.make_error(repr(role), f"one of {', '.join(get_args(Role))}", "role")
         if role == "tool":
-            read_field(message, "id", str, path, field)
-        for call in _read_objects(message, "tool_calls", "name", path, field):
-            if role == "assistant":
-                read_field(call, "id", str, path, f"{field}, field 'tool_calls'")
-    return history
+            message.read("id", str)
+        _read_objects(message, "tool_calls", "name")
+        for call in message.read_items("tool_calls", optional=True) if role == "assistant" else ():
+            call.read("id", str)
+    return _read_objects(state, "message_history", "role")
 
 
 def _find_domain_folder(setup: Setup) -> Path:
@@ -144,10 +127,10 @@ def load_dataset(setup: Setup) -> Dataset:
     chosen = None
     if options.split is not None:
         splits = path.with_name(SPLITS)
-        chosen = set(read_field(read_json(splits, dict), options.split, list, splits, "the splits"))
+        chosen = set(SourceItem(read_json(splits, dict), splits, "the splits").read(options.split, list))
     samples, left_out = [], []
-    for where, task in read_json_records(path, "task"):
-        sample = _make_sample(task, path, where)
+    for task in read_json_records(path, "task"):
+        sample = _make_sample(task)
         if chosen is not None and sample.id not in chosen:
             continue
         users = {action["name"] for action in sample.metadata["actions"] if action.get("requestor") == "user"}
@@ -159,29 +142,30 @@ def load_dataset(setup: Setup) -> Dataset:
     return Dataset(samples, f"{path.parent.name}/{path.name}{note}")
 
 
-def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
-    scenario = read_field(task, "user_scenario", dict, path, where)
-    state = read_optional_field(task, "initial_state", dict, path, where)
-    history = _read_message_history(state, path, where)
-    given = read_optional_field(state, "initialization_data", dict, path, where)
-    initial_actions = _read_objects(state, "initialization_actions", "func_name", path, where)
+def _make_sample(task: SourceItem) -> Sample:
+    state = task.read_item("initial_state", optional=True)
+    history = _read_message_history(state)
+    given = state.read_optional("initialization_data", dict)
+    initial_actions = _read_objects(state, "initialization_actions", "func_name")
     written = [call for message in history for call in message.get("tool_calls") or []]
-    criteria = read_optional_field(task, "evaluation_criteria", dict, path, where) or {"reward_basis": []}
-    basis = _read_texts({"reward_basis": DEFAULT_BASIS, **criteria}, "reward_basis", path, where)
-    goal, knowledge = _write_customer_goal_and_knowledge(scenario, path, where)
+    criteria = task.read_item("evaluation_criteria", optional=True)
+    basis = criteria.read_list("reward_basis", str, optional=True)
+    if criteria.fields and "reward_basis" not in criteria.fields:
+        basis = DEFAULT_BASIS
+    goal, knowledge = _write_customer_goal_and_knowledge(task.read_item("user_scenario"))
     return Sample(
-        id=str(task.get("id", where.removeprefix("task "))),
+        id=str(task.fields.get("id", task.where.removeprefix("task "))),
         input=goal,
         tags={"basis": " and ".join(basis or ["nothing"])},
         metadata={
             "knows": knowledge,
-            "actions": _read_objects(criteria, "actions", "name", path, where),
-            "communicate": _read_texts(criteria, "communicate_info", path, where),
+            "actions": _read_objects(criteria, "actions", "name"),
+            "communicate": criteria.read_list("communicate_info", str, optional=True),
             "basis": basis,
-            "env_assertions": _read_objects(criteria, "env_assertions", "func_name", path, where),
-            "nl_assertions": _read_texts(criteria, "nl_assertions", path, where),
+            "env_assertions": _read_objects(criteria, "env_assertions", "func_name"),
+            "nl_assertions": criteria.read_list("nl_assertions", str, optional=True),
             # The customer's tools in this task; None means all of the customer's tools.
-            "user_tools": task.get("user_tools"),
+            "user_tools": task.fields.get("user_tools"),
             # The world's initial data, initial actions and past tool calls, as calls of its methods: the method's name,
             # positional and named arguments, and True if the call is a tool call.
             "initial_calls": [
@@ -200,17 +184,16 @@ def _make_sample(task: Mapping[str, Any], path: Path, where: str) -> Sample:
     )
 
 
-def _write_customer_goal_and_knowledge(scenario: Mapping[str, Any], path: Path, where: str) -> tuple[str, str]:
-    persona = [text] if (text := read_optional_field(scenario, "persona", str, path, where)) else []
-    instructions = scenario.get("instructions")
-    if isinstance(instructions, str):
-        return "\n\n".join([*persona, instructions]), "nothing more"
-    instructions = require_type(instructions, dict, path, f"{where}, field 'instructions'")
+def _write_customer_goal_and_knowledge(scenario: SourceItem) -> tuple[str, str]:
+    persona, written = scenario.read_optional("persona", str), scenario.fields.get("instructions")
+    if isinstance(written, str):
+        return "\n\n".join([*filter(None, [persona]), written]), "nothing more"
+    instructions = scenario.read_item("instructions")
     goal, knowledge = (
-        [read_optional_field(instructions, name, str, path, where) for name in names]
+        [instructions.read_optional(name, str) for name in names]
         for names in (("reason_for_call", "task_instructions"), ("known_info", "unknown_info"))
     )
-    return "\n\n".join(filter(None, [*persona, *goal])), "\n\n".join(filter(None, knowledge)) or "nothing more"
+    return "\n\n".join(filter(None, [persona, *goal])), "\n\n".join(filter(None, knowledge)) or "nothing more"
 
 
 def read_history(sample: Sample) -> list[Message]:
@@ -393,7 +376,7 @@ def _make_solver(setup: Setup) -> Solver:
     persona = Persona(tools=tuple(options.user_tools))
     policy = read_text(_find_domain_folder(setup) / POLICY) if options.policy is None else options.policy
     talk = conversation(user=persona, world=options.make_world(), policy=policy, max_turns=options.max_turns)
-    return dataclasses.replace(talk, history=read_history)
+    return replace(talk, history=read_history)
 
 
 def _make_scorers(setup: Setup) -> Sequence[Any]:

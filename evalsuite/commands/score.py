@@ -102,10 +102,10 @@ def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     pairs = list(READERS[".jsonl"](path))
     if not pairs:
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
-    for where, pair in pairs:
-        if not {"prediction", "reference"} <= pair.keys():
-            raise DatasetError(path, where, f"fields {', '.join(pair)}", "{prediction, reference}")
-        yield str(pair.get("id", where.removeprefix("line "))), dict(pair)
+    for pair in pairs:
+        if not {"prediction", "reference"} <= pair.fields.keys():
+            raise pair.make_error(f"fields {', '.join(pair.fields)}", "{prediction, reference}")
+        yield str(pair.fields.get("id", pair.where.removeprefix("line "))), dict(pair.fields)
 
 
 def _print_score_table(scored: Sequence[tuple[str, TableScore]]) -> None:

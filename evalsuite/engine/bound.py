@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import AGREEMENT
 from evalsuite.core.declarations import format_declaration_place, is_demonstration
 from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
 from evalsuite.core.json_codec import encode_metric, find_declared_range
@@ -16,6 +15,7 @@ from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import ScorerGroups, check_benchmark_parts, group_scorers, hash_scorers
 from evalsuite.gateway.faults import FaultInjector
+from evalsuite.samples.items import AGREEMENT
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
 if TYPE_CHECKING:

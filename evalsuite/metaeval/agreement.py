@@ -63,7 +63,7 @@ def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         content = json.loads(text)
     except ValueError:
-        yield from (record for _, record in READERS[".jsonl"](path))
+        yield from (item.fields for item in READERS[".jsonl"](path))
         return
     if isinstance(content, list):
         yield from content

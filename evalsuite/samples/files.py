@@ -3,7 +3,6 @@
 import csv
 import glob
 import io
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +15,10 @@ from urllib.parse import quote
 
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.types import TARGET_KINDS, Sample, is_valid_target
+from evalsuite.samples.items import SourceItem, parse_json, read_json_lines, read_text, require_item
 
 Field = str | Callable[[Mapping[str, Any]], Any]
 """The name of an item's field, with dots for nested fields; or a function of the item."""
-SourceItem = tuple[str, Mapping[str, Any]]  # An item with its position, which error messages show (such as `line 3`).
 
 
 def load_samples(
@@ -70,24 +69,21 @@ def iter_samples(
     Example: `@benchmark("capitals", iter_samples("capitals.jsonl"))`. JSON Lines and Parquet files are read piece by
     piece, other files as a whole.
     """
-    fields = SampleFields(input, target, id, tags, metadata)
-    yield from make_samples(fields, path, ((str(path), where, item) for where, item in _read_items(path, split)))
+    yield from make_samples(SampleFields(input, target, id, tags, metadata), path, _read_items(path, split))
 
 
-def make_samples(
-    fields: "SampleFields", source: str | Path, items: Iterator[tuple[str, str, Mapping[str, Any]]]
-) -> Iterator[Sample]:
-    """Make samples from items; each item comes with its file and its position in this file.
+def make_samples(fields: "SampleFields", source: str | Path, items: Iterator[SourceItem]) -> Iterator[Sample]:
+    """Make samples from items.
 
     Raises:
         DatasetError: an item lacks a field, an id is repeated, or there are zero items.
     """
     place_of: dict[str, str] = {}
-    for number, (path, where, item) in enumerate(items, 1):
-        sample = fields.make_sample(path, where, number, item)
+    for number, item in enumerate(items, 1):
+        sample = fields.make_sample(item, number)
         if sample.id in place_of:
-            raise DatasetError(path, where, f"the id {sample.id!r}, which {place_of[sample.id]} also has", "unique ids")
-        place_of[sample.id] = where
+            raise item.make_error(f"the id {sample.id!r}, which {place_of[sample.id]} also has", "unique ids")
+        place_of[sample.id] = item.where
         yield sample
     if not place_of:
         raise DatasetError(str(source), "", "no items", "at least one")
@@ -103,52 +99,51 @@ class SampleFields:
     tags: Sequence[str] | Mapping[str, Field]
     metadata: Sequence[str] | Mapping[str, Field] | None
 
-    def make_sample(self, path: str, where: str, number: int, item: Mapping[str, Any]) -> Sample:
+    def make_sample(self, item: SourceItem, number: int) -> Sample:
         """Make a sample from an item; without a field for the id, `number` becomes the id."""
-        identity = number if self.id is None else _read_field(item, self.id, path, where)
+        identity = number if self.id is None else _read_field(item, self.id)
         if not isinstance(identity, str | int) or identity == "":
-            raise DatasetError(path, where, f"the id {identity!r}", "text or an integer; name its field with id=")
-        question = _read_field(item, self.input, path, where)
+            raise item.make_error(f"the id {identity!r}", "text or an integer; name its field with id=")
+        question = _read_field(item, self.input)
         if not isinstance(question, str | list) or not question:
-            expected = "text or a list of messages; name its field with input="
-            raise DatasetError(path, where, f"the input {question!r:.80}", expected)
-        target = None if self.target is None else _read_field(item, self.target, path, where)
+            raise item.make_error(
+                f"the input {question!r:.80}", "text or a list of messages; name its field with input="
+            )
+        target = None if self.target is None else _read_field(item, self.target)
         if not is_valid_target(target):
             expected = f"{TARGET_KINDS}; target= also takes a function of the item"
-            raise DatasetError(path, where, f"the target {target!r:.80}", expected)
+            raise item.make_error(f"the target {target!r:.80}", expected)
         used = {field for field in (self.input, self.target, self.id) if isinstance(field, str)}
-        metadata = [name for name in item if name not in used] if self.metadata is None else self.metadata
+        metadata = [name for name in item.fields if name not in used] if self.metadata is None else self.metadata
         try:
-            tags, kept = _read_fields(item, self.tags, path, where), _read_fields(item, metadata, path, where)
-            return Sample(identity, question, target, tags, kept)
+            return Sample(identity, question, target, _read_fields(item, self.tags), _read_fields(item, metadata))
         except (KeyError, TypeError, AttributeError) as error:
-            expected = "messages in the OpenAI chat format"
-            raise DatasetError(path, where, f"messages that cannot be read ({error})", expected) from error
+            raise item.make_error(
+                f"messages that cannot be read ({error})", "messages in the OpenAI chat format"
+            ) from error
 
 
-def _read_fields(
-    item: Mapping[str, Any], fields: Sequence[str] | Mapping[str, Field], path: str, where: str
-) -> dict[str, Any]:
+def _read_fields(item: SourceItem, fields: Sequence[str] | Mapping[str, Field]) -> dict[str, Any]:
     if not isinstance(fields, Mapping):
         fields = {name: name for name in ((fields,) if isinstance(fields, str) else fields)}
-    return {name: _read_field(item, field, path, where) for name, field in fields.items()}
+    return {name: _read_field(item, field) for name, field in fields.items()}
 
 
-def _read_field(item: Mapping[str, Any], field: Field, path: str, where: str) -> Any:
+def _read_field(item: SourceItem, field: Field) -> Any:
     if callable(field):
         try:
-            return field(item)
+            return field(item.fields)
         except Exception as error:
             found = f"an item on which {getattr(field, '__name__', field)} raised {error!r}"
-            raise DatasetError(path, where, found, "an item that the function can read") from error
-    if field in item:
-        return item[field]
-    value: Any = item
+            raise item.make_error(found, "an item that the function can read") from error
+    if field in item.fields:
+        return item.fields[field]
+    value: Any = item.fields
     for name in field.split("."):
         if not isinstance(value, Mapping) or name not in value:
-            available = ", ".join(map(repr, item)) or "none"
+            available = ", ".join(map(repr, item.fields)) or "none"
             expected = f"the field {field!r}; choose one of the item's fields"
-            raise DatasetError(path, where, f"the fields {available}", expected)
+            raise item.make_error(f"the fields {available}", expected)
         value = value[name]
     return value
 
@@ -170,45 +165,8 @@ def _read_items(path: str | Path, split: str) -> Iterator[SourceItem]:
     return _read_hub_dataset(path, split)
 
 
-def _read_lines(file: Path) -> Iterator[str]:
-    """Yield lines one by one; only a line feed ends a line, because JSON strings may contain other line ends."""
-    before = 0
-    try:
-        with file.open("rb") as stream:
-            for line in stream:
-                # Files from Windows editors may begin with a byte order mark.
-                yield line.decode("utf-8").removeprefix("" if before else "\ufeff")
-                before += len(line)
-    except UnicodeDecodeError as error:
-        where = f"byte {before + error.start}"
-        raise DatasetError(str(file), where, "bytes that are not UTF-8", "text in UTF-8") from error
-    except OSError as error:
-        raise DatasetError(str(file), "", str(error.strerror), "a file that can be read") from error
-
-
-def _require_object(value: Any, file: Path, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise DatasetError(str(file), where, f"{value!r:.60}", "an object with named fields")
-    return value
-
-
-def _read_json_lines(file: Path) -> Iterator[SourceItem]:
-    for number, line in enumerate(_read_lines(file), 1):
-        if line.strip():
-            where = f"line {number}"
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DatasetError(str(file), where, f"invalid JSON ({error})", "one JSON object per line") from error
-            yield where, _require_object(value, file, where)
-
-
 def _read_json_items(file: Path) -> Iterator[SourceItem]:
-    try:
-        value = json.loads("".join(_read_lines(file)))
-    except (ValueError, RecursionError) as error:
-        raise DatasetError(str(file), "", f"invalid JSON ({error})", "a list of objects") from error
-    return _iterate_listed_items(value, file)
+    return _iterate_listed_items(parse_json(read_text(file), file, refuse_surrogates=False), file)
 
 
 def parse_yaml(text: str, file: Path) -> Any:
@@ -224,7 +182,7 @@ def parse_yaml(text: str, file: Path) -> Any:
 
 
 def _read_yaml_items(file: Path) -> Iterator[SourceItem]:
-    return _iterate_listed_items(parse_yaml("".join(_read_lines(file)), file), file)
+    return _iterate_listed_items(parse_yaml(read_text(file), file), file)
 
 
 def _iterate_listed_items(content: Any, file: Path) -> Iterator[SourceItem]:
@@ -235,14 +193,14 @@ def _iterate_listed_items(content: Any, file: Path) -> Iterator[SourceItem]:
         found = f"an object with {len(lists)} lists" if isinstance(content, Mapping) else f"{content!r:.60}"
         raise DatasetError(str(file), "", found, "a list of objects, or an object with one list")
     for number, item in enumerate(lists[0], 1):
-        yield f"item {number}", _require_object(item, file, f"item {number}")
+        yield require_item(item, file, f"item {number}")
 
 
 def _read_csv_rows(file: Path, separator: str) -> Iterator[SourceItem]:
     # Restore the field limit afterwards, because the limit applies to the whole process.
     usual = csv.field_size_limit(2**31 - 1)
     # Read with universal line ends: each line end, even inside quotes, becomes a line feed.
-    text = io.StringIO("".join(_read_lines(file)), newline=None)
+    text = io.StringIO(read_text(file), newline=None)
     reader = csv.reader(text, delimiter=separator, strict=True)
     try:
         names = next(reader, [])
@@ -253,7 +211,7 @@ def _read_csv_rows(file: Path, separator: str) -> Iterator[SourceItem]:
             if len(values) not in {0, len(names)}:
                 raise DatasetError(str(file), where, f"{len(values)} fields", f"{len(names)}, as in line 1")
             if values:
-                yield where, dict(zip(names, values, strict=True))
+                yield SourceItem(dict(zip(names, values, strict=True)), file, where)
     except csv.Error as error:
         where = f"line {reader.line_num}"
         raise DatasetError(str(file), where, str(error), "separated values whose quotes are closed") from error
@@ -269,7 +227,7 @@ def _read_parquet(file: Path) -> Iterator[SourceItem]:
     else:
         rows, failure = _read_parquet_by_duckdb(file), duckdb.Error
     try:
-        yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))
+        yield from (SourceItem(row, file, f"row {number}") for number, row in enumerate(rows, 1))
     except failure as error:
         raise DatasetError(str(file), "", f"an invalid Parquet file ({str(error)[:200]})", "a Parquet file") from error
 
@@ -314,11 +272,11 @@ def _read_hub_dataset(name: str, split: str) -> Iterator[SourceItem]:
         rows = load_dataset(repository, configuration or None, split=split)
     except Exception as error:
         raise DatasetError(name, f"split {split}", str(error)[:300], "a data set that can be loaded") from error
-    return ((f"row {number}", row) for number, row in enumerate(rows, 1))
+    return (SourceItem(row, Path(name), f"row {number}") for number, row in enumerate(rows, 1))
 
 
 READERS: Mapping[str, Callable[[Path], Iterator[SourceItem]]] = {
-    ".jsonl": _read_json_lines,
+    ".jsonl": partial(read_json_lines, refuse_surrogates=False),
     ".json": _read_json_items,
     ".csv": partial(_read_csv_rows, separator=","),
     ".tsv": partial(_read_csv_rows, separator="\t"),

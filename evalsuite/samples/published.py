@@ -1,12 +1,13 @@
 """Describes published data sets: their files, and the item fields from which samples are made."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evalsuite.core.types import Sample
-from evalsuite.samples.files import READERS, SampleFields, SourceItem, make_samples
+from evalsuite.samples.files import READERS, SampleFields, make_samples
+from evalsuite.samples.items import SourceItem
 
 FILE = "file"  # Name of a field that is added to each item: the path of the item's file in the data set's folder.
 
@@ -35,9 +36,9 @@ class PublishedDataset:
             DatasetError: a file does not have the published form, or there are zero items.
         """
         items = (
-            (str(path), where, {FILE: path.relative_to(folder).as_posix(), **item})
+            replace(item, fields={FILE: path.relative_to(folder).as_posix(), **item.fields})
             for path in self.find_files(folder)
-            for where, item in (self.read or READERS[path.suffix.lower()])(path)
+            for item in (self.read or READERS[path.suffix.lower()])(path)
         )
         return make_samples(self.fields, folder, items)
 

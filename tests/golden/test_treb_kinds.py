@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.report import PUBLISHED_KINDS, infer_model_kind, read_published_results
+from evalsuite.samples.items import read_json
 
 BOARD = read_json(PUBLISHED_KINDS, dict)
 # The copy of Table 3 at hand lacks the code-optimised models.

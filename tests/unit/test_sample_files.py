@@ -70,7 +70,7 @@ def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("s.jsonl", '{"input": "a", "target": "b"}\n{"input": ', "line 2: found invalid JSON"),
+        ("s.jsonl", '{"input": "a", "target": "b"}\n{"input": ', "line 2: found the end of the text, expected JSON"),
         ("s.jsonl", "[1]", r"line 1: found \[1\], expected an object"),
         ("s.jsonl", '{"question": "a"}', "line 1: found the fields 'question', expected the field 'input'"),
         ("s.jsonl", '{"input": "", "target": "b"}', "line 1: found the input ''"),
@@ -106,7 +106,7 @@ def test_a_doubled_id_names_both_places(tmp_path: Path) -> None:
 def test_another_encoding_is_told(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes('{"input": "Zürich"}'.encode("latin-1"))
-    with pytest.raises(DatasetError, match=r"byte 12: found bytes that are not UTF-8"):
+    with pytest.raises(DatasetError, match=r"byte 12: found the byte 0xfc, expected UTF-8 text"):
         load_samples(path)
 
 
@@ -134,7 +134,7 @@ def test_of_a_large_file_no_more_is_read_than_is_asked_for(tmp_path: Path) -> No
     with pytest.raises(DatasetError, match="line 3"):
         next(samples)
     file.write_bytes(b'{"input": "a"}\n{"input": "\xff"}')
-    with pytest.raises(DatasetError, match="byte 26: found bytes that are not UTF-8"):
+    with pytest.raises(DatasetError, match="byte 26: found the byte 0xff, expected UTF-8 text"):
         load_samples(file, target=None)
 
 

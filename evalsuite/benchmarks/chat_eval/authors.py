@@ -7,8 +7,6 @@ from string import Template
 from typing import Any
 
 from evalsuite.benchmarks.chat_eval.dataset import ASPECT_NAMES
-from evalsuite.benchmarks.dataset_files import read_field, read_optional_field, read_text, require_type
-from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Model
 from evalsuite.core.types import Message
 from evalsuite.judges.asking import wait_for_all
@@ -17,6 +15,7 @@ from evalsuite.judges.judgements import Assessment, Opinion, average_scores
 from evalsuite.judges.panels import DebaterRole, Panel, PromptWriter, Stage, Strategy
 from evalsuite.judges.prompts import JudgedInput, Part
 from evalsuite.samples.files import parse_yaml
+from evalsuite.samples.items import read_text, require_item
 
 FOLDER = "llm_eval"  # Folder of all configurations; `agentverse/tasks/llm_eval` in the authors' repository.
 SLOTS = {"pairs": ("compared_text_one", "compared_text_two"), "dialogues": ("generated_text", "reference_text")}
@@ -103,40 +102,30 @@ def _has_all_slots(template: str, task: str) -> bool:
 
 
 def _parse_panel_setting(text: str, path: Path, name: str) -> AuthorsSetting:
-    config = require_type(parse_yaml(text, path), dict, path, "")
-    environment = read_field(config, "environment", dict, path, "")
-    agents = [require_type(agent, dict, path, "agents") for agent in read_field(config, "agents", list, path, "")]
+    config = require_item(parse_yaml(text, path), path, "")
+    environment, agents = config.read_item("environment"), config.read_items("agents")
     if not agents:
-        raise DatasetError(path, "agents", "no agent", "at least one agent")
-    rule = read_field(environment, "rule", dict, path, "environment")
-    order = read_field(read_field(rule, "order", dict, path, "rule"), "type", str, path, "order")
-    if order not in ORDERS:
-        raise DatasetError(path, "order, field 'type'", repr(order[:60]), " or ".join(ORDERS))
-    at_once = order == "concurrent"
-    manipulator = read_optional_field(agents[0], "memory_manipulator", dict, path, "agents")
-    summary = read_optional_field(manipulator, "summary_template", str, path, "memory_manipulator")
-    turns = read_field(environment, "max_turns", int, path, "environment") // (1 if at_once else len(agents))
-    roles = [read_optional_field(agent, "role_description", str, path, "agents") for agent in agents]
-    debaters = [
-        DebaterRole(read_field(agent, "name", str, path, "agents"), role.strip())
-        for agent, role in zip(agents, roles, strict=True)
-    ]
-    llm = read_optional_field(agents[0], "llm", dict, path, "agents")
-    params = {
-        name: read_field(llm, name, kind, path, "llm") for name, kind in PARAMS.items() if llm.get(name) is not None
-    }
+        raise config.make_error("no agent", "at least one agent", "agents")
+    order = environment.read_item("rule").read_item("order")
+    if (kind := order.read("type", str)) not in ORDERS:
+        raise order.make_error(repr(kind[:60]), " or ".join(ORDERS), "type")
+    at_once = kind == "concurrent"
+    summary = agents[0].read_item("memory_manipulator", optional=True).read_optional("summary_template", str)
+    turns = environment.read("max_turns", int) // (1 if at_once else len(agents))
+    roles = [agent.read_optional("role_description", str).strip() for agent in agents]
+    debaters = [DebaterRole(agent.read("name", str), role) for agent, role in zip(agents, roles, strict=True)]
+    llm = agents[0].read_item("llm", optional=True)
     return AuthorsSetting(
         file=name,
         debaters=tuple(debaters),
         strategy=("simultaneous_summarizer" if summary else "simultaneous") if at_once else "one_by_one",
         turns=max(turns, 1),
-        template=read_field(agents[0], "prompt_template", str, path, "agents"),
+        template=agents[0].read("prompt_template", str),
         final={
-            role: read_optional_field(agent, "final_prompt_to_use", str, path, "agents")
-            for role, agent in zip(debaters, agents, strict=True)
+            role: agent.read_optional("final_prompt_to_use", str) for role, agent in zip(debaters, agents, strict=True)
         },
         summary=summary,
-        params=params,
+        params={name: llm.read(name, kind) for name, kind in PARAMS.items() if llm.fields.get(name) is not None},
     )
 
 

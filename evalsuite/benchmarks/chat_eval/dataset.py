@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json_lines, read_json_records, read_text
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.judges import Likert
 from evalsuite.samples.files import Field, SampleFields
+from evalsuite.samples.items import SourceItem, read_json_lines, read_json_records, read_text
 from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 
 # The four aspects of the ChatEval paper; the files also contain understandability and an overall rating. The aspects'
@@ -81,17 +81,17 @@ def read_pairs(folder: Path) -> list[Sample]:
     files = {system: folder / "answer" / f"answer_{system}.jsonl" for system in systems}
     answers = {system: _read_answers_by_question(file) for system, file in files.items()}
     samples: dict[int, Sample] = {}
-    for (place, question), verdict in zip(asked, verdicts, strict=True):
-        number = read_field(question, "question_id", int, questions, place)
+    for question, verdict in zip(asked, verdicts, strict=True):
+        number = question.read("question_id", int)
         if number in samples:
-            raise DatasetError(questions, place, f"question {number} again", "each question once")
+            raise question.make_error(f"question {number} again", "each question once")
         if without := [system for system in systems if number not in answers[system]]:
             raise DatasetError(files[without[0]], f"question {number}", "no answer", "one answer per question")
         both = [answers[system][number] for system in systems]
-        category = read_field(question, "category", str, questions, place)
+        category = question.read("category", str)
         samples[number] = Sample(
             id=f"pair-{number}",
-            input=read_field(question, "text", str, questions, place),
+            input=question.read("text", str),
             target=verdict,
             # All modes of a run judge the same answers, so their cases on one question share a cluster.
             tags={"task": "pairs", "category": category, "cluster": f"pair-{number}"},
@@ -140,11 +140,11 @@ def _read_verdicts(path: Path, systems: tuple[str, str], question_count: int) ->
 
 def _read_answers_by_question(path: Path) -> dict[int, Mapping[str, str]]:
     answers: dict[int, Mapping[str, str]] = {}
-    for place, record in read_json_lines(path):
-        number = read_field(record, "question_id", int, path, place)
+    for item in read_json_lines(path):
+        number = item.read("question_id", int)
         if number in answers:
-            raise DatasetError(path, place, f"a second answer to question {number}", "one answer per question")
-        answers[number] = {name: read_field(record, name, str, path, place) for name in ("text", "model_id")}
+            raise item.make_error(f"a second answer to question {number}", "one answer per question")
+        answers[number] = {name: item.read(name, str) for name in ("text", "model_id")}
     return answers
 
 
@@ -154,8 +154,8 @@ def read_dialogues(path: Path) -> list[Sample]:
     responses: Counter[int] = Counter()
     references: dict[int, str] = {}
     samples: list[Sample] = []
-    for place, record in read_json_records(path):
-        texts = {name: read_field(record, name, str, path, place) for name in TEXTS}
+    for item in read_json_records(path):
+        texts = {name: item.read(name, str) for name in TEXTS}
         number = numbers.setdefault(texts["source"] + texts["context"], len(numbers) + 1)
         responses[number] += 1
         fact, response = texts["context"].strip(), texts["system_output"].strip()
@@ -166,7 +166,7 @@ def read_dialogues(path: Path) -> list[Sample]:
             "background": "" if fact == NO_FACT else fact,
             "names": [],
             "dialogue": number,
-            "human": _read_ratings_by_aspect(read_field(record, "scores", dict, path, place), path, place),
+            "human": _read_ratings_by_aspect(item.read_item("scores")),
         }
         tags = {"task": "dialogues", "system": texts["system_id"], "cluster": f"dialogue-{number}"}
         name = f"dialogue-{number}-{responses[number]}"
@@ -181,14 +181,13 @@ def read_dialogues(path: Path) -> list[Sample]:
     return samples
 
 
-def _read_ratings_by_aspect(scores: Mapping[str, Any], path: Path, place: str) -> dict[str, float]:
+def _read_ratings_by_aspect(scores: SourceItem) -> dict[str, float]:
     ratings = {}
-    rated = [Likert("", 1, 5, name=OVERALL)] if OVERALL in scores else []
+    rated = [Likert("", 1, 5, name=OVERALL)] if OVERALL in scores.fields else []
     for aspect in (*HUMAN_ASPECTS, *rated):
-        value = float(read_field(scores, aspect.name, float, path, f"{place}, field 'scores'"))
+        value = float(scores.read(aspect.name, float))
         if not aspect.low <= value <= aspect.high:
-            expected = f"a number from {aspect.low} to {aspect.high}"
-            raise DatasetError(path, f"{place}, field 'scores', field {aspect.name!r}", f"{value:g}", expected)
+            raise scores.make_error(f"{value:g}", f"a number from {aspect.low} to {aspect.high}", aspect.name)
         ratings[aspect.name] = value
     return ratings
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_json, read_text, require_type
 from evalsuite.benchmarks.head_to_tail.prompts import DEFAULT_MODE, OWN_MODES, SHOWS_TEMPLATE
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.json_codec import digest
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.metrics.text import convert_targets
+from evalsuite.samples.items import read_json, read_text, require_type
 
 BUCKETS = ("head", "torso", "tail")
 DOMAINS = ("movie", "book", "academics", "open")

@@ -12,12 +12,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import select_generation_params
 from evalsuite.core.protocols import Model, Setup
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.judges.prompts import mark_sections
+from evalsuite.samples.items import read_text
 from evalsuite.solvers.single_call import GenerateSolver, generate
 
 # The number of each mode's prompt in the paper.

@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json_records, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.p_score import require_table_placeholders
 from evalsuite.core.errors import DatasetError, SettingsError
@@ -16,6 +15,7 @@ from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.metrics.tables import FORMATS, Format, describe_form, read_reference_tables
+from evalsuite.samples.items import read_json_records
 
 RATINGS = "human_scores.json"
 ASPECTS = {"content": "Content", "format": "Format"}
@@ -36,20 +36,16 @@ def read_human_scores(path: Path, model: str) -> dict[str, dict[str, Any]]:
     """
     by_sample: dict[str, list[Mapping[str, Any]]] = {}
     numbers: dict[str, str] = {}  # Records must not contain the names of people, so people are numbered.
-    for where, rating in read_json_records(path, "item", first_number=0):
+    for item in read_json_records(path, "item", first_number=0):
         for aspect in ASPECTS:
-            read_field(rating, aspect, float, path, where)
-        rated_model, rater = (
-            require_type(rating.get(name, ""), str, path, f"{where}, field {name!r}") for name in ("model", "rater")
-        )
-        sample, labels = read_field(rating, "sample", str, path, where), rating.get("errors")
-        if labels is not None:
-            place = f"{where}, field 'errors'"
-            if unknown := [name for name in require_type(labels, list, path, place) if name not in ERROR_TYPES]:
-                raise DatasetError(path, place, repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}")
+            item.read(aspect, float)
+        rated_model, rater, sample = item.read("model", str, ""), item.read("rater", str, ""), item.read("sample", str)
+        labels = item.read_optional("errors", list)
+        if unknown := [name for name in labels if name not in ERROR_TYPES]:
+            raise item.make_error(repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}", "errors")
         numbers.setdefault(rater, str(len(numbers) + 1))
         if rated_model in ("", model):
-            by_sample.setdefault(sample, []).append(rating)
+            by_sample.setdefault(sample, []).append(item.fields)
     averages = {}
     for sample, ratings in by_sample.items():
         own = [rating for rating in ratings if rating.get("model", "") == model] or ratings
@@ -123,13 +119,11 @@ def read_items(path: Path) -> list[TableItem]:
     """Read the items of one file."""
     items = []
     expected = "items {instruction, input, output}"
-    for where, item in read_json_records(path, "item", first_number=0, expected=expected):
-        task, text, output = (read_field(item, key, str, path, where) for key in ("instruction", "input", "output"))
+    for item in read_json_records(path, "item", first_number=0, expected=expected):
+        task, text, output = (item.read(key, str) for key in ("instruction", "input", "output"))
         if not output.strip():
-            raise DatasetError(path, f"{where}, field 'output'", "nothing", "a table")
-        place = f"{where}, field 'format_description'"
-        description = require_type(item.get("format_description", ""), str, path, place)
-        items.append(TableItem(task, text, output, description))
+            raise item.make_error("nothing", "a table", "output")
+        items.append(TableItem(task, text, output, item.read("format_description", str, "")))
     return items
 
 

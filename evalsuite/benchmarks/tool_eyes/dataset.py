@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json_records, require_type
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample, Score, Transcript
+from evalsuite.samples.items import SourceItem, read_json_records, require_item
 from evalsuite.solvers.episode import MAX_TURNS, OBSERVATION_LIMIT
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument, list_tool_documents
 from evalsuite.tools.live import find_code_executing_tools
@@ -215,36 +215,33 @@ def read_queries(path: Path) -> list[Sample]:
     """
     counts: Counter[str] = Counter()
     queries: dict[str, Sample] = {}
-    for where, record in read_json_records(path, expected="at least one query"):
-        query = _read_query(record, path, where, counts)
+    for item in read_json_records(path, expected="at least one query"):
+        query = _read_query(item, counts)
         if query.id in queries:
-            raise DatasetError(path, f"{where}, field 'id'", repr(query.id), "an id of its own")
+            raise item.make_error(repr(query.id), "an id of its own", "id")
         queries[query.id] = query
     return list(queries.values())
 
 
-def _read_query(record: Mapping[str, Any], path: Path, where: str, scenario_counts: Counter[str]) -> Sample:
-    text, scenario = (read_field(record, name, str, path, where) for name in ("query", "scenario"))
+def _read_query(item: SourceItem, scenario_counts: Counter[str]) -> Sample:
+    text, scenario = (item.read(name, str) for name in ("query", "scenario"))
     if not text.strip():
-        raise DatasetError(path, f"{where}, field 'query'", repr(text), "what the user asks for")
+        raise item.make_error(repr(text), "what the user asks for", "query")
     if scenario not in SCENARIOS:
-        raise DatasetError(path, f"{where}, field 'scenario'", repr(scenario), f"one of {', '.join(SCENARIOS)}")
+        raise item.make_error(repr(scenario), f"one of {', '.join(SCENARIOS)}", "scenario")
     scenario_counts[scenario] += 1
-    numbered = f"{scenario.lower()}-{scenario_counts[scenario]}"
-    replies = read_field(record, "user", list, path, where) if "user" in record else []
-    place = read_field(record, "path", str, path, where)
-    parts = PurePosixPath(place).parts
+    parts = PurePosixPath(item.read("path", str)).parts
     if len(parts) < 3 or parts[-3] != LIBRARY or ".." in parts[-2:]:
         expected = f"a path that ends in {LIBRARY}/<category>/<subcategory>"
-        raise DatasetError(path, f"{where}, field 'path'", repr(place), expected)
+        raise item.make_error(repr(item.fields["path"]), expected, "path")
     return Sample(
-        id=read_field(record, "id", str, path, where) if "id" in record else numbered,
+        id=item.read("id", str, f"{scenario.lower()}-{scenario_counts[scenario]}"),
         input=text,
-        target=read_field(record, "reference", str, path, where) if "reference" in record else None,
+        target=item.read("reference", str, None),
         tags={"scenario": scenario, "category": parts[-2], "subcategory": parts[-1]},
         metadata={
             "subject": "/".join(parts[-2:]),
-            "user": [require_type(reply, str, path, f"{where}, field 'user'") for reply in replies],
+            "user": item.read_list("user", str) if "user" in item.fields else [],
         },
     )
 
@@ -256,38 +253,35 @@ def read_documents(folder: Path) -> dict[str, tuple[ToolDocument, ...]]:
         raise DatasetError(folder, "", "no tools", f"files <category>/<subcategory>/{DOCUMENTS}")
     return {
         "/".join(path.parts[-3:-1]): tuple(
-            _read_tool_document(record, path, where)
-            for where, record in read_json_records(path, "tool", expected="at least one tool")
+            _read_tool_document(item) for item in read_json_records(path, "tool", expected="at least one tool")
         )
         for path in paths
     }
 
 
-def _read_tool_document(record: Mapping[str, Any], path: Path, where: str) -> ToolDocument:
-    name = read_field(record, "name", str, path, where)
+def _read_tool_document(item: SourceItem) -> ToolDocument:
+    name = item.read("name", str)
     if not _NAME.fullmatch(name):
-        raise DatasetError(path, f"{where}, field 'name'", repr(name[:80]), "1 to 64 letters, digits, _ and -")
-    where = f"{where} ({name})"
-    schema = read_field(record, "parameters", dict, path, where)
-    properties = read_field(schema, "properties", dict, path, where)
+        raise item.make_error(repr(name[:80]), "1 to 64 letters, digits, _ and -", "name")
+    item = replace(item, where=f"{item.where} ({name})")
+    schema = item.read_item("parameters")
+    properties = schema.read("properties", dict)
     for parameter, about in properties.items():
-        place = f"{where}, parameter {parameter!r}"
-        kind = read_field(require_type(about, dict, path, place), "type", str, path, place)
-        if kind not in _TYPES:
-            raise DatasetError(path, place, f"the type {kind!r}", f"one of {', '.join(sorted(_TYPES))}")
-    for parameter in read_field(schema, "required", list, path, where):
-        if require_type(parameter, str, path, f"{where}, field 'required'") not in properties:
-            raise DatasetError(path, where, f"the required parameter {parameter!r}", "one of its properties")
+        shape = require_item(about, item.path, f"{item.where}, parameter {parameter!r}")
+        if (kind := shape.read("type", str)) not in _TYPES:
+            raise shape.make_error(f"the type {kind!r}", f"one of {', '.join(sorted(_TYPES))}")
+    for parameter in schema.read_list("required", str):
+        if parameter not in properties:
+            raise item.make_error(f"the required parameter {parameter!r}", "one of its properties")
     if any(set(about) - {"type", "description"} for about in properties.values()):
         # Refuse schemas that would fail on the first call: those that are malformed or contain references.
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
 
-        if '"$ref"' in json.dumps(schema):
-            raise DatasetError(path, where, "a reference ($ref)", "a document that stands alone")
+        if '"$ref"' in json.dumps(schema.fields):
+            raise item.make_error("a reference ($ref)", "a document that stands alone")
         try:
-            Draft202012Validator.check_schema(schema)
+            Draft202012Validator.check_schema(schema.fields)
         except SchemaError as error:
-            raise DatasetError(path, f"{where}, {error.json_path}", error.message, "a JSON schema") from error
-    description = read_field(record, "description", str, path, where)
-    return ToolDocument(name, description, schema, origin="/".join(path.parts[-3:-1]))
+            raise DatasetError(item.path, f"{item.where}, {error.json_path}", error.message, "a JSON schema") from error
+    return ToolDocument(name, item.read("description", str), schema.fields, origin="/".join(item.path.parts[-3:-1]))

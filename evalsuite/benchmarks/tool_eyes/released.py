@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.tool_eyes.dataset import Step, combine_capabilities, is_finished, list_judge_log, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Model
 from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
+from evalsuite.samples.items import read_text
 from evalsuite.solvers.episode import Call, ParsedTurn
 from evalsuite.tools.arguments import parse_arguments
 from evalsuite.tools.execution import ASK_TO_USER, FINISH, ToolDocument

@@ -14,7 +14,6 @@ from itertools import cycle, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 
-from evalsuite.benchmarks.dataset_files import parse_json, read_field, read_text, require_type
 from evalsuite.benchmarks.treb.rules import list_broken_rules
 from evalsuite.core.errors import DatasetError, ScoringError
 from evalsuite.core.keywords import read_options
@@ -22,6 +21,7 @@ from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.metrics.numbers import numeric_match, parse_number
 from evalsuite.metrics.text import HAN
+from evalsuite.samples.items import SourceItem, parse_json, read_json_lines, read_text, require_item, require_type
 
 # The skills in the order of the columns in the paper's Tables 2, 3 and 5.
 SKILLS = {
@@ -213,16 +213,15 @@ def read_records(path: Path, root: Path, limit: int) -> Iterator[Sample]:
     `limit` is the maximum number of a table's characters in a prompt. A longer table text is dropped if the record
     names a CSV file, because the prompt is then written from the CSV file.
     """
-    for where, raw in read_raw_records(path):
-        name = read_field(raw, "id", str, path, where)
+    for item in read_raw_records(path):
+        name = item.read("id", str)
         subtask = find_subtask(name.split("|")[0]) or find_subtask(path.stem)
         if not subtask:
-            expected = "an id that starts with the name of one of the 26 subtasks"
-            raise DatasetError(path, f"{where}, field 'id'", repr(name), expected)
-        question = read_field(raw, "question", str, path, where)
-        titles = filter(None, _read_text_list(raw, "title", path, where))
+            raise item.make_error(repr(name), "an id that starts with the name of one of the 26 subtasks", "id")
+        question = item.read("question", str)
+        titles = filter(None, _read_text_list(item, "title"))
         text = "\n".join([question, *titles] if subtask.titled else [question])
-        answer = _read_answer_text(raw, path, where)
+        answer = _read_answer_text(item)
         tags = {
             "skill": subtask.skill,
             "subtask": subtask.name,
@@ -233,77 +232,75 @@ def read_records(path: Path, root: Path, limit: int) -> Iterator[Sample]:
         }
         metadata = {
             # Per table: `csv` (path or None), `header_rows`, and `markdown` and `html` (each empty if absent).
-            "tables": _read_tables(raw, path, where, root, limit) if subtask.table else (),
+            "tables": _read_tables(item, root, limit) if subtask.table else (),
             # The reference answer if it is a number, such as `12%`; None if it is a text.
-            "number": _read_number_answer(raw.get("number_answer"), answer, path, where),
+            "number": _read_number_answer(item, answer),
             # The rules for answers (see `rules.py`); None if the record has no rules.
-            "rules": _read_rules(raw, path, f"{where}, field 'rules'"),
+            "rules": _read_rules(item),
         }
         yield Sample(name, text, answer, tags, metadata)
 
 
-def _read_rules(raw: Mapping[str, Any], path: Path, place: str) -> Sequence[Mapping[str, Any]] | None:
-    if "rules" not in raw:
+def _read_rules(item: SourceItem) -> Sequence[Mapping[str, Any]] | None:
+    if "rules" not in item.fields:
         return None
-    rules = [require_type(rule, dict, path, place) for rule in require_type(raw["rules"], list, path, place)]
+    rules = item.read_list("rules", dict)
     try:
         list_broken_rules("", rules)  # Check the rules' form; an empty answer suffices.
     except ScoringError as error:
-        raise DatasetError(path, place, str(error), "rules as docs/treb.md has them") from error
+        raise item.make_error(str(error), "rules as docs/treb.md has them", "rules") from error
     return rules
 
 
-def _read_text_list(raw: Mapping[str, Any], field: str, path: Path, where: str) -> list[str]:
-    value = raw.get(field, [])
+def _read_text_list(item: SourceItem, field: str) -> list[str]:
+    value = item.fields.get(field, [])
     texts = value if isinstance(value, list) else [value]
-    return [require_type(text, str, path, f"{where}, field {field!r}") for text in texts]
+    return [require_type(text, str, item.path, item.locate(field)) for text in texts]
 
 
-def _read_answer_text(raw: Mapping[str, Any], path: Path, where: str) -> str:
+def _read_answer_text(item: SourceItem) -> str:
     # The leaderboard's test set has no references, so answers to its questions are not scored.
-    if "answer" not in raw and raw.get("number_answer") in {None, ""}:
+    if "answer" not in item.fields and item.fields.get("number_answer") in {None, ""}:
         return ""
-    value = raw["answer"] if "answer" in raw else read_field(raw, "answer", str, path, where)
+    value = item.fields["answer"] if "answer" in item.fields else item.read("answer", str)
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, (str, int, float)) for part in parts):
-        raise DatasetError(path, f"{where}, field 'answer'", repr(value), "a text or a number")
+        raise item.make_error(repr(value), "a text or a number", "answer")
     return ", ".join(map(str, parts))
 
 
-def _read_number_answer(value: Any, answer: str, path: Path, where: str) -> str | None:
+def _read_number_answer(item: SourceItem, answer: str) -> str | None:
     """Return the number as text, with `%` if the answer states a percentage; None if the record has no number."""
+    value = item.fields.get("number_answer")
     if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
         return None
     number = parse_number(value) if isinstance(value, (str, int, float)) else None
     if not number:
-        raise DatasetError(path, f"{where}, field 'number_answer'", repr(value), "a number, or an empty text")
+        raise item.make_error(repr(value), "a number, or an empty text", "number_answer")
     percentages = map(parse_number, _PERCENTAGE.findall(answer))
     if number.unit != "%" and any(each and numeric_match(str(each.value), str(number.value)) for each in percentages):
         return f"{number.value}%"
     return str(value)
 
 
-def _read_tables(
-    raw: Mapping[str, Any], path: Path, where: str, root: Path, limit: int
-) -> tuple[Mapping[str, Any], ...]:
-    texts = (_read_text_list(raw, field, path, where) for field in ("file_path", "Table_markdown", "Table_html"))
-    place = f"{where}, field 'columnslable'"
-    header_rows = require_type(raw.get("columnslable", []), list, path, place)
+def _read_tables(item: SourceItem, root: Path, limit: int) -> tuple[Mapping[str, Any], ...]:
+    header_rows = item.read("columnslable", list, [])
     tables = []
+    texts = (_read_text_list(item, field) for field in ("file_path", "Table_markdown", "Table_html"))
     for index, (file, markdown, html) in enumerate(zip_longest(*texts, fillvalue="")):
         if file or markdown:
-            count = require_type(header_rows[index], int, path, place) if index < len(header_rows) else 1
+            place = item.locate("columnslable")
+            count = require_type(header_rows[index], int, item.path, place) if index < len(header_rows) else 1
             if count < 0:
-                raise DatasetError(path, place, str(count), "a number of header rows, 0 for none")
-            csv_file = _find_csv_file(file, path, root) if file else None
+                raise item.make_error(str(count), "a number of header rows, 0 for none", "columnslable")
+            csv_file = _find_csv_file(file, item.path, root) if file else None
             if file and csv_file is None:
-                raise DatasetError(path, f"{where}, field 'file_path'", repr(file), f"a CSV file in {root}")
+                raise item.make_error(repr(file), f"a CSV file in {root}", "file_path")
             kept = markdown if not file or len(markdown) <= limit else ""
             shown = html if len(html) <= limit else ""
             tables.append({"csv": csv_file, "header_rows": count, "markdown": kept, "html": shown})
     if not tables:
-        expected = "a CSV file, or a table in the field 'Table_markdown'"
-        raise DatasetError(path, f"{where}, field 'file_path'", "no table", expected)
+        raise item.make_error("no table", "a CSV file, or a table in the field 'Table_markdown'", "file_path")
     return tuple(tables)
 
 
@@ -331,30 +328,21 @@ _DECODER = json.JSONDecoder()
 _LONGEST_TOKEN = 16  # A literal or an escape that the end of the text cuts off has fewer characters.
 
 
-def read_raw_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the location (`record 3`, `line 3`) and the object for each record of a JSON list or of JSON lines.
-
-    Files may be large, so only one record is in memory at a time.
-    """
+def read_raw_records(path: Path) -> Iterator[SourceItem]:
+    """Yield the records of a JSON list or of JSON lines one at a time, because files may be large."""
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             beginning = file.read(PIECE)
             if not beginning.strip():
                 raise DatasetError(path, "", "nothing", "a JSON list of records, or JSON lines")
-            if beginning.lstrip().startswith("["):
-                yield from _stream_json_list(path, beginning, file)
-                return
-            file.seek(0)
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    place = f"line {number}"
-                    yield place, require_type(parse_json(line, path, place), dict, path, place)
+            is_list = beginning.lstrip().startswith("[")
+            yield from _stream_json_list(path, beginning, file) if is_list else read_json_lines(path)
     except (OSError, UnicodeDecodeError):
         read_text(path)  # Raises an error that explains why the file cannot be read.
         raise
 
 
-def _stream_json_list(path: Path, beginning: str, file: TextIO) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _stream_json_list(path: Path, beginning: str, file: TextIO) -> Iterator[SourceItem]:
     # The bracket becomes a comma, so that a comma precedes each record.
     text, number, at, is_beginning = beginning.replace("[", ",", 1), 0, 0, True
     while True:
@@ -365,7 +353,7 @@ def _stream_json_list(path: Path, beginning: str, file: TextIO) -> Iterator[tupl
             end, is_cut = _find_end_of_value(text, comma.end())
             if end is None:
                 break
-            yield place, require_type(parse_json(text[comma.end() : end], path, place), dict, path, place)
+            yield require_item(parse_json(text[comma.end() : end], path, place), path, place)
             number, at = number + 1, end
         else:
             place, is_cut = f"the place after record {number}", bool(_END.fullmatch(text, at))

@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.benchmarks.treb.dataset import COLUMN_OF, COLUMNS, SKILLS, SUBTASKS
 from evalsuite.benchmarks.treb.scoring import RULES_SUBTASK
 from evalsuite.core.errors import SettingsError
@@ -36,6 +35,7 @@ from evalsuite.output.reports.section import (
     parse_columns,
 )
 from evalsuite.results.tally import Estimate, Row, RunView, Tally
+from evalsuite.samples.items import read_json
 
 AverageColumn = tuple[str, str]
 # The metrics of the paper's tables, with their titles.

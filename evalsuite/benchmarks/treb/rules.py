@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_json
 from evalsuite.core.errors import ScoringError
+from evalsuite.samples.items import read_json
 
 PUBLISHED = Path(__file__).parent / "data" / "instruction_rules.json"
 

@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.core.errors import DatasetError, write_count
+from evalsuite.samples.items import read_text
 
 Cells = tuple[str, ...]
 _BAR = re.compile(r"(?<!\\)\|")

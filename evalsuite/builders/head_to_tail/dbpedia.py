@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from evalsuite.benchmarks.dataset_files import read_json, require_type
 from evalsuite.builders.head_to_tail.drawing import (
     QuestionMaker,
     QuestionSource,
@@ -31,6 +30,7 @@ from evalsuite.core.protocols import Model
 from evalsuite.core.settings import Settings
 from evalsuite.judges.asking import ask_until_parsed
 from evalsuite.judges.prompts import mark_sections
+from evalsuite.samples.items import read_json, require_type
 
 TEMPLATES = Path(__file__).parent / "dbpedia_questions.json"
 _RESOURCE = "<http://dbpedia.org/resource/"

@@ -9,7 +9,6 @@ from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
 
-from evalsuite.benchmarks.dataset_files import read_text
 from evalsuite.benchmarks.struc_bench.items import FORMAT_NAMES, TableItem, encode_items, find_format, read_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, write_count
@@ -17,6 +16,7 @@ from evalsuite.core.option_values import declare_arguments
 from evalsuite.metrics.tables import CellGrid, Format, read_tables, table_score
 from evalsuite.metrics.tables.latex_text import TABULARS, LatexSource
 from evalsuite.output.reports.section import Cell, Table, parse_columns
+from evalsuite.samples.items import read_text
 
 NAMES: dict[Format, str] = {"markdown": "table_test.json", "html": "html_test.json", "latex": "latex_test.json"}
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json, require_type
 from evalsuite.benchmarks.struc_bench.abilities import ERROR_TYPES
 from evalsuite.benchmarks.struc_bench.items import ASPECTS, FORMAT_NAMES, RATINGS, extract_text
 from evalsuite.builders.building import format_csv_sheet, open_build_folder, parse_csv_sheet, write_atomically
@@ -21,6 +20,7 @@ from evalsuite.core.option_values import declare_arguments, make_int_parser
 from evalsuite.metrics.tables import FORMATS
 from evalsuite.results.run_folders import find_run_folder
 from evalsuite.results.runs import load_run
+from evalsuite.samples.items import read_json, require_item
 
 if TYPE_CHECKING:
     from evalsuite.core.types import Record
@@ -108,9 +108,8 @@ def run_ratings(args: Namespace) -> int:
         raise SettingsError(f"two sheets are called {twice}; name each sheet's file after the person who filled it in")
     outputs = {}
     for output, record in read_json(args.key, dict).items():
-        where = f"output {output!r}"
-        fields = require_type(record, dict, args.key, where)
-        outputs[output] = {name: read_field(fields, name, str, args.key, where) for name in ("sample", "model")}
+        item = require_item(record, args.key, f"output {output!r}")
+        outputs[output] = {name: item.read(name, str) for name in ("sample", "model")}
     ratings = [rating for sheet in args.sheets for rating in read_sheet(sheet, outputs)]
     if not ratings:
         raise DatasetError(args.sheets[0], "", "no line with marks", "marks in the columns content and format")

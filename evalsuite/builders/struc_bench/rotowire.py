@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evalsuite.benchmarks.dataset_files import read_field, read_json_records, read_text, require_type
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items
 from evalsuite.builders.building import BuildProgress, open_build_folder, sum_file_sizes, write_atomically
 from evalsuite.builders.struc_bench.files import check_file_name
@@ -22,6 +21,7 @@ from evalsuite.core.option_values import declare_arguments
 from evalsuite.metrics.numbers import NUMBER_WORDS, ONES
 from evalsuite.metrics.tables import CellGrid, read_tables
 from evalsuite.metrics.tables.plain_data import format_rows_as_markup
+from evalsuite.samples.items import SourceItem, read_json_records, read_text
 
 if TYPE_CHECKING:
     Rows = dict[str, dict[str, str]]
@@ -181,54 +181,48 @@ PLAYER_KEYS = frozenset(column.key for column in PLAYER)
 
 def _read_json_games(path: Path) -> Iterator[Game]:
     """Yield the games of a JSON file; their tables contain only values that the report mentions."""
-    for where, record in read_json_records(path, "item", first_number=0):
-        tokens = read_field(record, "summary", list, path, where)
-        for place, token in enumerate(tokens):
-            require_type(token, str, path, f"{where}, field 'summary', token {place}")
+    for item in read_json_records(path, "item", first_number=0):
+        tokens = item.read_list("summary", str)
         # Split the report into sentences and remove the punctuation that ends them.
         report = [" ".join(sentence) for ends, sentence in groupby(tokens, key=ENDS.__contains__) if not ends]
-        tables = (_make_team_table(record, report, path, where), _make_player_table(record, report, path, where))
+        tables = (_make_team_table(item, report), _make_player_table(item, report))
         yield " ".join(tokens), [table for table in tables if table.rows]
 
 
-def _make_team_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    lines = {
-        side: _format_values(read_field(record, f"{side}_line", dict, path, where), path, f"{where}, {side}_line")
-        for side in SIDES
-    }
+def _make_team_table(item: SourceItem, report: Sequence[str]) -> CellGrid:
+    lines = {side: _format_values(item.read_item(f"{side}_line")) for side in SIDES}
     cities = [line.get("TEAM-CITY", "") for line in lines.values()]
     rows: Rows = {}
     names: dict[str, list[str]] = {}
     for (side, line), other in zip(lines.items(), reversed(lines.values()), strict=True):
-        row = line.get("TEAM-NAME") or read_field(record, f"{side}_name", str, path, where)
+        row = line.get("TEAM-NAME") or item.read(f"{side}_name", str)
         if row in rows:
-            raise DatasetError(path, where, f"the team {row!r} on both sides", "two teams")
+            raise item.make_error(f"the team {row!r} on both sides", "two teams")
         rows[row] = line | {"OTHER-PTS": other.get("TEAM-PTS", "")}
         city = line.get("TEAM-CITY", "")
         names[row] = [row, *row.split()[-1:], *([city] if city and cities.count(city) == 1 else [])]
     return _make_table("Team", TEAM, rows, names, report)
 
 
-def _format_values(line: Mapping[str, Any], path: Path, where: str) -> dict[str, str]:
+def _format_values(line: SourceItem) -> dict[str, str]:
     """Return a line's values as texts; leave out absent values, and convert whole JSON numbers."""
     values = {
-        key: str(value) if type(value) is int else require_type(value, str, path, f"{where}, {key!r}").strip()
-        for key, value in line.items()
+        key: str(value) if type(value) is int else line.read(key, str).strip() for key, value in line.fields.items()
     }
     return {key: value for key, value in values.items() if value not in ABSENT}
 
 
-def _make_player_table(record: dict[str, Any], report: Sequence[str], path: Path, where: str) -> CellGrid:
-    columns, where = read_field(record, "box_score", dict, path, where), f"{where}, box_score"
-    named = read_field(columns, "PLAYER_NAME", dict, path, where)
-    figures = {key: require_type(columns[key], dict, path, f"{where}, {key!r}") for key in PLAYER_KEYS & columns.keys()}
+def _make_player_table(item: SourceItem, report: Sequence[str]) -> CellGrid:
+    box_score = item.read_item("box_score")
+    named = box_score.read_item("PLAYER_NAME")
+    figures = {key: box_score.read(key, dict) for key in PLAYER_KEYS & box_score.fields.keys()}
     rows: Rows = {}
-    for number, name in named.items():
-        player = require_type(name, str, path, f"{where}, 'PLAYER_NAME', row {number!r}").strip()
+    for number in named.fields:
+        player = named.read(number, str).strip()
         if lacking := sorted(key for key, column in figures.items() if number not in column):
-            expected = "a value for every row of 'PLAYER_NAME'"
-            raise DatasetError(path, f"{where}, {lacking[0]!r}", f"no row {number!r}", expected)
-        values = _format_values({key: column[number] for key, column in figures.items()}, path, where)
+            raise box_score.make_error(f"no row {number!r}", "a value for every row of 'PLAYER_NAME'", lacking[0])
+        row = {key: column[number] for key, column in figures.items()}
+        values = _format_values(replace(box_score, fields=row))
         if player:
             rows[player] = values
     last_names = {row: next((word for word in row.split()[::-1] if word not in SUFFIXES), row) for row in rows}

@@ -255,11 +255,15 @@ def test_what_is_missing_is_named(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("accepted", "parameters", "message"),
     [
-        ({"artist": "Ada"}, {}, """accepted values of 'artist': found "Ada", expected a list"""),
-        (["Ada"], {}, "call of 'music.play': found"),
-        ({}, {"required": "artist"}, """function 'music.play', required: found "artist", expected a list"""),
-        ({}, {"properties": ["artist"]}, "function 'music.play', properties: found"),
-        ({}, {"properties": {"artist": "string"}}, "function 'music.play', parameters: found"),
+        ({"artist": "Ada"}, {}, """field 'music.play', field 'artist': found "Ada", expected a list"""),
+        (["Ada"], {}, "field 'ground_truth', element 1, field 'music.play': found"),
+        (
+            {},
+            {"required": "artist"},
+            """function 'music.play', field 'parameters', field 'required': found "artist", expected a list""",
+        ),
+        ({}, {"properties": ["artist"]}, "function 'music.play', field 'parameters', field 'properties': found"),
+        ({}, {"properties": {"artist": "string"}}, "field 'parameters', field 'properties', field 'artist': found"),
     ],
 )
 def test_a_field_of_another_type_is_named_with_its_line(

@@ -151,24 +151,28 @@ MALFORMED: list[tuple[Any, dict[str, list[Any]], str]] = [
     (
         read_treb_verdicts,
         {"TCoT--x--round1--judge.jsonl": [{"id": "a", "judge_scores": {"EM": "x"}}]},
-        'line 1, score EM: found "x"',
+        "line 1, field 'judge_scores', field 'EM': found \"x\"",
     ),
     (
         read_treb_verdicts,
         {"TCoT--x--round1--judge.jsonl": [{"id": "a", "judge_scores": {"EM": None}}]},
-        "line 1, score EM: found",
+        "line 1, field 'judge_scores', field 'EM': found",
     ),
     (
         read_tool_eyes_verdicts,
         {EYES[0]: [{**TALK, "conversations": ["x"]}], EYES[1]: []},
-        '_res.jsonl, line 1: found "x"',
+        "_res.jsonl, line 1, field 'conversations', element 1: found \"x\"",
     ),
     (
         read_tool_eyes_verdicts,
         {EYES[0]: [TALK | {"conversations": [{"from": "user"}]}], EYES[1]: []},
         "the field 'value'",
     ),
-    (read_tool_eyes_verdicts, {EYES[0]: [TALK], EYES[1]: [{"id": 1, "TS": 3}]}, "_structured_data.jsonl, id 1: found"),
+    (
+        read_tool_eyes_verdicts,
+        {EYES[0]: [TALK], EYES[1]: [{"id": 1, "TS": 3}]},
+        "_structured_data.jsonl, line 1: found",
+    ),
 ]
 
 

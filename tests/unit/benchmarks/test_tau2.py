@@ -182,8 +182,8 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     [
         ({"criteria": {"communicate_info": "1,250"}}, """field 'communicate_info': found "1,250", expected a list"""),
         ({"criteria": {"reward_basis": "DB"}}, """field 'reward_basis': found "DB", expected a list"""),
-        ({"criteria": {"actions": [{"tool": "look"}]}}, "field 'actions': found only the fields 'tool'"),
-        ({"criteria": {"env_assertions": [7]}}, "field 'env_assertions': found 7, expected an object"),
+        ({"criteria": {"actions": [{"tool": "look"}]}}, "field 'actions', element 1: found only the fields 'tool'"),
+        ({"criteria": {"env_assertions": [7]}}, "field 'env_assertions', element 1: found 7, expected an object"),
         ({"initial_state": [1]}, "field 'initial_state': found"),
         ({"initial_state": {"message_history": [{"content": "Hello"}]}}, "expected the field 'role'"),
         ({"user_scenario": {"instructions": {"known_info": 7}}}, "field 'known_info': found 7, expected a string"),
@@ -199,11 +199,14 @@ def test_a_field_of_another_type_is_named_with_its_task(folder: Path, fields: di
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
-        ({"role": "asistant"}, "field 'message_history', field 'role': found 'asistant', expected one of system, dev"),
+        (
+            {"role": "asistant"},
+            "field 'message_history', element 1, field 'role': found 'asistant', expected one of system, dev",
+        ),
         ({"role": "tool", "content": "done"}, "found only the fields 'role', 'content', expected the field 'id'"),
         (
             {"role": "assistant", "tool_calls": [{"name": "look"}]},
-            "field 'message_history', field 'tool_calls': found only the fields 'name', expected the field 'id'",
+            "field 'message_history', element 1, field 'tool_calls', element 1: found only the fields 'name'",
         ),
     ],
 )

@@ -201,12 +201,32 @@ def test_settings_without_scores_are_left_out(judged: Any, folder: Any) -> None:
 @pytest.mark.parametrize(
     ("written", "wrong", "problem"),
     [
-        ("type: sequential", "type: random", "order, field 'type': found 'random', expected sequential or concurrent"),
-        ("temperature: 0.25", "temperature: 2026-01-01", "llm, field 'temperature': found \"2026-01-01\""),
-        ("temperature: 0.25", "temperature: .nan", "llm, field 'temperature': found NaN, expected a finite number"),
-        ("temperature: 0.25", "temperature: -.inf", "llm, field 'temperature': found -Infinity, expected a finite"),
-        ("max_tokens: 99", "max_tokens: '99'", "llm, field 'max_tokens': found \"99\", expected a whole number"),
-        ("llm:", "llm: gpt-4\n    x:", "agents, field 'llm': found \"gpt-4\", expected an object"),
+        (
+            "type: sequential",
+            "type: random",
+            "field 'order', field 'type': found 'random', expected sequential or concurrent",
+        ),
+        (
+            "temperature: 0.25",
+            "temperature: 2026-01-01",
+            "field 'agents', element 1, field 'llm', field 'temperature': found \"2026-01-01\"",
+        ),
+        (
+            "temperature: 0.25",
+            "temperature: .nan",
+            "field 'agents', element 1, field 'llm', field 'temperature': found NaN, expected a finite number",
+        ),
+        (
+            "temperature: 0.25",
+            "temperature: -.inf",
+            "field 'agents', element 1, field 'llm', field 'temperature': found -Infinity, expected a finite",
+        ),
+        (
+            "max_tokens: 99",
+            "max_tokens: '99'",
+            "field 'agents', element 1, field 'llm', field 'max_tokens': found \"99\", expected a whole number",
+        ),
+        ("llm:", "llm: gpt-4\n    x:", "field 'agents', element 1, field 'llm': found \"gpt-4\", expected an object"),
         ("role_description: |-", "role_description: [a]\n    x: |-", "field 'role_description': found"),
         ("final_prompt_to_use: |-", "final_prompt_to_use: [a]\n    x: |-", "field 'final_prompt_to_use': found"),
         ("memory_manipulator:", "memory_manipulator: basic\n    x:", "field 'memory_manipulator': found \"basic\""),

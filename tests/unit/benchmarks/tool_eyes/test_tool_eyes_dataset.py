@@ -184,7 +184,7 @@ def without(name: str) -> dict[str, Any]:
         ([{**QUERY, "id": "a"}, {**QUERY, "id": "a"}], "record 2, field 'id': found 'a'"),
         ([{**QUERY, "query": " "}], "record 1, field 'query': found ' '"),
         ([{**QUERY, "user": "text"}], "field 'user'.*expected a list"),
-        ([{**QUERY, "user": [1]}], "field 'user': found 1, expected a string"),
+        ([{**QUERY, "user": [1]}], "field 'user', element 1: found 1, expected a string"),
     ],
 )
 def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: Any, words: str) -> None:
@@ -207,7 +207,7 @@ def test_what_is_wrong_with_a_file_of_queries_is_named(tmp_path: Path, queries: 
         ([{**TOOL, "parameters": {**SCHEMA, "properties": {"x": 1}}}], "parameter 'x': found 1"),
         ([], "config_gpt4.json: found an empty list, expected at least one tool"),
         ([{**TOOL, "name": " "}], "tool 1, field 'name': found ' ', expected 1 to 64 letters"),
-        ([{**TOOL, "parameters": {**SCHEMA, "required": [["x"]]}}], "field 'required': found .*a string"),
+        ([{**TOOL, "parameters": {**SCHEMA, "required": [["x"]]}}], "field 'required', element 1: found .*a string"),
         ([with_parameter(enum=3)], r"\(look\), \$\.properties\.x\.enum: found 3 is not of type 'array'"),
         ([with_parameter(items={"$ref": "#"})], r"found a reference \(\$ref\), expected a document that stands"),
     ],

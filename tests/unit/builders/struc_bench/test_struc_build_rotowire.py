@@ -164,7 +164,7 @@ BROKEN: dict[str, tuple[Callable[[Game], Any], str]] = {
     "a game that is text": (lambda game: [game(), "game"], "item 1"),
     "no summary": (lambda game: [game(), _without(game(), "summary")], "item 1: found only the fields"),
     "a summary in one piece": (lambda game: [game(summary="The Otters won .")], "item 0, field 'summary'"),
-    "a token that is a number": (lambda game: [game(summary=["The", 3])], "token 1: found 3"),
+    "a token that is a number": (lambda game: [game(summary=["The", 3])], "field 'summary', element 2: found 3"),
     "no box score": (lambda game: [_without(game(), "box_score")], "item 0"),
     "a column that is a list": (lambda game: [game(box_score={"PLAYER_NAME": {"0": "A"}, "PTS": [1]})], "'PTS'"),
     "a column that is cut": (

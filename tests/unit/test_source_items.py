@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalsuite.benchmarks.dataset_files import read_json, read_json_lines
 from evalsuite.core.errors import DatasetError
+from evalsuite.samples.items import read_json, read_json_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
