@@ -81,10 +81,26 @@ def select_labelled_cases(tally: Tally, score: str) -> Tally:
     return Tally(tuple(row.with_scores({score: row.scores[score]}) for row in rows))
 
 
-def compute_accuracy(tally: Tally) -> Estimate | None:
-    """Compute the share of the judge's verdicts that equal people's; None without verdicts."""
+def compute_accuracy(tally: Tally, verdict: float | None = None) -> Estimate | None:
+    """Compute the share of the judge's verdicts that equal people's; None without verdicts.
+
+    If `verdict` is given, count only the cases to which people gave this verdict, without comparisons of two answers.
+    """
     verdicts = ((label, label.verdicts) for label in list_labelled_scores(tally))
-    return estimate_weighted_mean([(label, float(pair[0] == pair[1])) for label, pair in verdicts if pair is not None])
+    return estimate_weighted_mean(
+        [
+            (label, float(both[0] == both[1]))
+            for label, both in verdicts
+            if both is not None and (verdict is None or (both[0] == verdict and not label.nominal))
+        ]
+    )
+
+
+compute_sensitivity = partial(compute_accuracy, verdict=1.0)
+"""Computes the judge's pass rate on the cases that pass according to people; None without such cases."""
+
+compute_specificity = partial(compute_accuracy, verdict=0.0)
+"""Computes the judge's failure rate on the cases that fail according to people; None without such cases."""
 
 
 def estimate_weighted_mean(outcomes: Sequence[tuple[LabelledScore, float]]) -> Estimate | None:
@@ -128,24 +144,6 @@ def estimate_kappa(pairs: Sequence[tuple[Hashable, Hashable]], clusters: Sequenc
     return Estimate.of(*astuple(stats.clustered_kappa(one, other, clusters=clusters)))
 
 
-def _compute_agreement_on_verdict(tally: Tally, *, verdict: float) -> Estimate | None:
-    """Estimate how often the judge agrees with people, over the cases to which people gave this verdict."""
-    return estimate_weighted_mean(
-        [
-            (label, float(both[1] == verdict))
-            for label in list_labelled_scores(tally)
-            if not label.nominal and (both := label.verdicts) is not None and both[0] == verdict
-        ]
-    )
-
-
-compute_sensitivity = partial(_compute_agreement_on_verdict, verdict=1.0)
-"""Computes the judge's pass rate on the cases that pass according to people; None without such cases."""
-
-compute_specificity = partial(_compute_agreement_on_verdict, verdict=0.0)
-"""Computes the judge's failure rate on the cases that fail according to people; None without such cases."""
-
-
 def compute_ac1(tally: Tally) -> Estimate | None:
     """Compute Gwet's AC1 between the judge's and people's verdicts; None without verdicts."""
     pairs, clusters = _pair_verdicts(tally)
@@ -171,29 +169,43 @@ def _pair_labels_with_scores(tally: Tally, *, allow_nominal: bool = False) -> tu
     return [(score.label, score.judge) for score in scores], [score.row.cluster for score in scores]
 
 
-def compute_alpha(tally: Tally) -> Estimate | None:
-    """Compute Krippendorff's ordinal alpha between the judge's and people's scores; None if alpha is undefined.
+def _estimate_by_jackknife(statistic: Callable[[Sequence[LabelPair]], float], tally: Tally) -> Estimate | None:
+    """Compute a statistic of people's and the judge's scores, with a jackknife's interval; None if it is undefined."""
+    pairs, clusters = _pair_labels_with_scores(tally)
+    value = statistic(pairs) if pairs else math.nan
+    if math.isnan(value):
+        return None
+    interval = stats.jackknife_interval(group_by_cluster(pairs, clusters), statistic, bounds=(-math.inf, 1.0))
+    return Estimate.of(value, interval.low, interval.high, len(pairs))
 
-    The interval is computed by a jackknife over clusters.
+
+def _compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
+    return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal")
+
+
+def compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
+    """Compute the quadratic-weighted kappa; NaN if it is undefined.
+
+    The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference
+    divided by its expectation under chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
+    from statistics import fmean, pvariance  # A gate in a worker needs the names of the metrics alone.
 
-    def compute_ordinal_alpha(pairs: Sequence[LabelPair]) -> float:
-        return stats.krippendorff_alpha(list(zip(*pairs, strict=True)), level="ordinal")
+    people, judge = zip(*pairs, strict=True)
+    chance = pvariance(people) + pvariance(judge) + (fmean(people) - fmean(judge)) ** 2
+    return 1 - fmean((one - other) ** 2 for one, other in pairs) / chance if chance else math.nan
 
-    return _estimate_by_jackknife(compute_ordinal_alpha, *_pair_labels_with_scores(tally))
+
+compute_alpha = partial(_estimate_by_jackknife, _compute_ordinal_alpha)
+"""Computes Krippendorff's ordinal alpha between the judge's and people's scores; None if alpha is undefined."""
+
+compute_quadratic_kappa = partial(_estimate_by_jackknife, compute_weighted_kappa)
+"""Computes the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined."""
 
 
 def compute_rho(tally: Tally) -> Estimate | None:
     """Compute Spearman's rho between the judge's and people's scores; None if rho is undefined."""
     return estimate_rho(*_pair_labels_with_scores(tally, allow_nominal=True))
-
-
-def compute_quadratic_kappa(tally: Tally) -> Estimate | None:
-    """Compute the quadratic-weighted kappa between the judge's and people's scores; None if kappa is undefined.
-
-    The interval is computed by a jackknife over clusters.
-    """
-    return _estimate_by_jackknife(compute_weighted_kappa, *_pair_labels_with_scores(tally))
 
 
 def estimate_corrected_score(score: str, tally: Tally) -> Estimate | None:
@@ -271,29 +283,6 @@ def explain_missing_metric(metric: str, tally: Tally) -> str:
     if metric in VERDICT_METRICS and not any(label.verdicts for label in labels):
         return NO_VERDICTS
     return UNEQUAL if metric in JUDGE_METRICS and not has_equal_weights(labels) else ""
-
-
-def _estimate_by_jackknife(
-    statistic: Callable[[Sequence[LabelPair]], float], pairs: Sequence[LabelPair], clusters: Sequence[Hashable]
-) -> Estimate | None:
-    value = statistic(pairs) if pairs else math.nan
-    if math.isnan(value):
-        return None
-    interval = stats.jackknife_interval(group_by_cluster(pairs, clusters), statistic, bounds=(-math.inf, 1.0))
-    return Estimate.of(value, interval.low, interval.high, len(pairs))
-
-
-def compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
-    """Compute the quadratic-weighted kappa; NaN if it is undefined.
-
-    The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference
-    divided by its expectation under chance, var(x) + var(y) + (mean(x) - mean(y))^2.
-    """
-    from statistics import fmean, pvariance  # A gate in a worker needs the names of the metrics alone.
-
-    people, judge = zip(*pairs, strict=True)
-    chance = pvariance(people) + pvariance(judge) + (fmean(people) - fmean(judge)) ** 2
-    return 1 - fmean((one - other) ** 2 for one, other in pairs) / chance if chance else math.nan
 
 
 def estimate_rho(pairs: Sequence[LabelPair], clusters: Sequence[Hashable] | None = None) -> Estimate | None:

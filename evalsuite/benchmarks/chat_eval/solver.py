@@ -40,9 +40,10 @@ MODES = {
     "paper:simultaneous": f"the paper's debate, where each sees the earlier turns, shuffled; {PAPER}",
     "paper:simultaneous_summarizer": f"the paper's debate, where each sees summaries of all earlier speeches; {PAPER}",
 }
-PANELS = re.compile(
-    "paper:(?P<strategy>one_by_one|simultaneous|simultaneous_summarizer)(?::(?P<roles>[1-9])roles)?"
-    "(?::(?P<turns>[1-9])turns)?(?::(?P<same_role>same_role))?(?::(?P<ballots>ballots))?"
+MODE = re.compile(
+    "single|mec|weighted(?::(?P<steps>steps))?|paper:(?:single|"
+    "(?P<strategy>one_by_one|simultaneous|simultaneous_summarizer)(?::(?P<roles>[1-9])roles)?"
+    "(?::(?P<turns>[1-9])turns)?(?::(?P<same_role>same_role))?(?::(?P<ballots>ballots))?)"
 )
 """Matches suffixes in a fixed order, as in `paper:one_by_one:4roles:3turns:same_role`; at most 9 roles and turns."""
 
@@ -60,26 +61,16 @@ class JudgingMode:
     ballots: bool = False  # Whether debaters also judge in secret (cast a ballot) after each turn except the last.
 
 
-MODES_WITHOUT_SUFFIXES: Mapping[str, JudgingMode] = {
-    "single": JudgingMode("single"),
-    "mec": JudgingMode("mec"),
-    "weighted": JudgingMode("weighted"),
-    "weighted:steps": JudgingMode("weighted", steps=True),
-    "paper:single": JudgingMode("paper", turns=1),
-}
-
-
 def parse_mode(name: str) -> JudgingMode:
     """Read the options that a mode's name encodes; raise KeyError if the name is unknown."""
-    if name in MODES_WITHOUT_SUFFIXES:
-        return MODES_WITHOUT_SUFFIXES[name]
-    match = PANELS.fullmatch(name)
+    match = MODE.fullmatch(name)
     if not match:
         raise KeyError(name)
-    strategy = cast("Strategy", match["strategy"])
+    kind, strategy = cast("JudgingMethod", name.partition(":")[0]), cast("Strategy | None", match["strategy"])
+    if strategy is None:
+        return JudgingMode(kind, turns=int(kind == "paper"), steps=bool(match["steps"]))
     roles, turns = int(match["roles"] or 2), int(match["turns"] or 2)
-    same_role, ballots = bool(match["same_role"]), bool(match["ballots"])
-    return JudgingMode("paper", strategy, roles, turns, same_role=same_role, ballots=ballots)
+    return JudgingMode(kind, strategy, roles, turns, same_role=bool(match["same_role"]), ballots=bool(match["ballots"]))
 
 
 class ModeDescriptions(Mapping[str, str]):
@@ -91,7 +82,7 @@ class ModeDescriptions(Mapping[str, str]):
             return MODES[name]
         roles = "of the same role" if mode.same_role else "of different roles"
         ballots = ", secret ballots after each turn except the last" if mode.ballots else ""
-        return f"{mode.roles} debaters {roles}, {mode.turns} turns, {mode.strategy or 'alone'}{ballots}"
+        return f"{mode.roles} debaters {roles}, {mode.turns} turns, {mode.strategy}{ballots}"
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODES)

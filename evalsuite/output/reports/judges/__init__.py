@@ -19,14 +19,7 @@ from evalsuite.judges.judgements import CANNOT_TELL, SINGLE_JUDGE_FACT, WINS, Ba
 from evalsuite.output.reports.judges.estimates import estimate_mean, estimate_share
 from evalsuite.output.reports.section import Cell, Table, parse_columns
 from evalsuite.results.judge_labels import (
-    compute_ac1,
-    compute_accuracy,
-    compute_alpha,
-    compute_kappa,
-    compute_quadratic_kappa,
-    compute_rho,
-    compute_sensitivity,
-    compute_specificity,
+    JUDGE_METRICS,
     estimate_corrected_score,
     group_scores_by_signature,
     list_labelled_scores,
@@ -458,16 +451,13 @@ def _estimate_alpha(ratings: Sequence[Rating], level: Literal["nominal", "interv
     return Estimate.of(value, interval.low, interval.high, len(values))
 
 
-MEASURES: tuple[Callable[[Tally], Estimate | None], ...] = (
-    *(compute_accuracy, compute_sensitivity, compute_specificity, compute_kappa, compute_ac1),
-    *(compute_quadratic_kappa, compute_alpha, compute_rho),
-)
+MEASURES = ("accuracy", "sensitivity", "specificity", "kappa", "ac1", "weighted_kappa", "alpha", "rho")
 PEOPLE_COLUMNS = parse_columns(
     "Accuracy (%): percent | Sensitivity (%): percent | Specificity (%): percent | Kappa: number 2 | AC1: number 2 | "
     "Weighted kappa: number 2 | Ordinal alpha: number 2 | Spearman's rho: number 2 | Confusion | Labels: count"
 )
 # Measures left out if people gave verdicts, because these measures need numeric scores.
-NUMERIC_MEASURES = (compute_quadratic_kappa, compute_alpha)
+NUMERIC_MEASURES = ("weighted_kappa", "alpha")
 MEASURES_NOTE = (
     "Accuracy, kappa and Gwet's AC1 are of verdicts. Sensitivity is the share of people's passes that the judge "
     "passes, specificity of their failures that it fails; the confusion counts people's verdict → the judge's. "
@@ -484,7 +474,7 @@ def make_people_agreement_cells(tally: Tally) -> tuple[Cell, ...]:
     """Measure how one score agrees with people's labels; return the cells of the columns `PEOPLE_COLUMNS`."""
     labels = list_labelled_scores(tally)
     verdicts = [label.verdicts for label in labels if label.verdicts is not None]
-    measured = (None if verdicts and measure in NUMERIC_MEASURES else measure(tally) for measure in MEASURES)
+    measured = (None if verdicts and name in NUMERIC_MEASURES else JUDGE_METRICS[name](tally) for name in MEASURES)
     counts = Counter(label.verdicts for label in labels if label.verdicts is not None and not label.nominal)
     names = {1.0: "pass", 0.0: "fail"}
     cells = [f"{names[people]} → {names[judge]}: {counts[people, judge]}" for people in names for judge in names]
