@@ -49,7 +49,8 @@ def _compare_without_verdicts(
     }
     compared: list[tuple[ComparedMetric, stats.NonInferiority]] = []
     flips: list[comparison.ScoreFlip] = []
-    not_compared = {f"{name}.*": NO_CASES for name in _list_missing_benchmarks(baseline, run, gates)}
+    missing = _list_missing_benchmarks(baseline, run, gates)
+    not_compared = {ComparedMetric(name, None, None, "*", lower_is_better=False): NO_CASES for name in missing}
     unscored: list[str] = []
     parted: list[tuple[ComparedMetric, SharedQuestions]] = []
     for subject in comparison.list_compared_metrics(run, gates, rules, baseline):
@@ -57,7 +58,7 @@ def _compare_without_verdicts(
         reason = _explain_incomparability(questions, subject, baseline, run, rules)
         outcome = reason or _compare_metric(questions, subject, run, rules)
         if isinstance(outcome, str):
-            not_compared[str(subject)] = outcome
+            not_compared[subject] = outcome
         else:
             compared.append((subject, outcome))
             parted.append((subject, questions))

@@ -213,7 +213,7 @@ class BaselineComparison:
     flips: Sequence[ScoreFlip]  # Cases whose score changed, the greatest losses first.
     left_out: Mapping[str, Sequence[str]]  # Cases that only one of the two runs has, keyed by run.
     # Metrics that could not be compared, each with the reason.
-    not_compared: Mapping[str, str] = field(default_factory=dict)
+    not_compared: Mapping[ComparedMetric, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()  # How the runs differ apart from the model, and which questions lack a score.
     expired: str = ""  # The reason why the baseline is invalid; empty if it is valid.
     # Comparisons of slices (questions with one value of a tag), greatest losses first.
@@ -271,12 +271,12 @@ class BaselineComparison:
     def decide_gate(self, gate: Gate) -> list[GateDecision]:
         """Decide a gate against this baseline, once for each compared metric to which the gate applies."""
         decisions = [
-            GateDecision(gate, subject, "no data", reason=reason)
+            GateDecision(gate, str(subject), "no data", reason=reason)
             for subject, reason in self.not_compared.items()
             if _is_gate_about(gate, subject)
         ]
         for subject, one, verdict in self.found:
-            if not _is_gate_about(gate, str(subject)):
+            if not _is_gate_about(gate, subject):
                 continue
             estimate = Estimate(one.difference, one.low, one.high, one.n)
             outcome: GateOutcome = "met" if verdict == "no worse" else "missed"
@@ -287,12 +287,10 @@ class BaselineComparison:
         return decisions
 
 
-def _is_gate_about(gate: Gate, subject: str) -> bool:
-    """Tell whether a gate applies to a compared metric, such as `benchmark[tag=value].metric`."""
-    place, _, metric = subject.rpartition(".")
-    benchmark, _, cases = place.partition("[")
-    is_about = gate.metric == "*" or (cases.removesuffix("]") == gate.selection and gate.metric == metric)
-    return gate.covers_benchmark(benchmark) and is_about
+def _is_gate_about(gate: Gate, subject: ComparedMetric) -> bool:
+    """Tell whether a gate applies to a compared metric; a gate on all metrics applies to all cases and tags."""
+    is_same = (gate.tag, gate.value, gate.metric) == (subject.tag, subject.value, subject.metric)
+    return gate.covers_benchmark(subject.benchmark) and (is_same or gate.metric == "*")
 
 
 def list_compared_metrics(

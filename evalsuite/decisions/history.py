@@ -98,8 +98,8 @@ def _compare_releases(
             # The verdict `no worse` means that the loss is smaller than the margin, so it is not drift.
             drifted = result.deteriorated and result.pvalue <= level and verdict != "no worse"
             compared[run.folder.name, str(subject)] = ReferenceComparison(result, level, drifted)
-        for name, reason in against.not_compared.items():
-            compared[run.folder.name, name] = ReferenceComparison(None, level, reason=reason)
+        for subject, reason in against.not_compared.items():
+            compared[run.folder.name, str(subject)] = ReferenceComparison(None, level, reason=reason)
     return compared
 
 

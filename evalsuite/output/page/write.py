@@ -201,7 +201,7 @@ def _encode_baseline_comparison(comparison: BaselineComparison) -> dict[str, Any
             for subject, measured, verdict in comparison.found
         ],
         "left_out": {side: len(cases) for side, cases in comparison.left_out.items()},
-        "not_compared": list(comparison.not_compared),
+        "not_compared": list(map(str, comparison.not_compared)),
     }
 
 

@@ -122,12 +122,8 @@ def _estimate_gain(value: float, replicates: Sequence[float], case_count: int) -
     """Return a gain (how much one judge improves on another) with its jackknife interval, and the gain's p-value."""
     from evalsuite.stats.clustering import compute_jackknife_interval, compute_jackknife_pvalue
 
-    if math.isnan(value):
-        return None, None
     interval, pvalue = compute_jackknife_interval(value, replicates), compute_jackknife_pvalue(value, replicates)
-    if math.isnan(interval.low):
-        return Estimate(value, n=case_count), None
-    return Estimate(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue
+    return Estimate.of(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue
 
 
 def compare_verdicts(
