@@ -16,7 +16,7 @@ each sample's first epoch. If samples share a source, a gate with a confidence i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -173,38 +173,31 @@ class EarlyGate:
         return "met" if low >= threshold else "missed" if high < threshold else "open"
 
 
+@dataclass(eq=False, slots=True)
 class EarlyComparison:
     """Checks after each finished case whether the run is worse than its baseline in one metric.
 
     Each question adds one value to the confidence sequence: this run's score in the first epoch minus the baseline's
     mean over epochs. If questions share a source, they are not independent, so the comparison is made only after the
     run.
-
-    Args:
-        before: the score and the fingerprints of each question in the baseline.
-        width: the highest minus the lowest possible value of the metric.
-        margin: the smallest loss that matters, on the metric's own scale.
-        share: the part of the run's total error probability that this comparison may use.
     """
 
-    def __init__(
-        self,
-        baseline: str,
-        subject: ComparedMetric,
-        before: Mapping[Question, tuple[float, Mapping[str, str]]],
-        width: float,
-        margin: float,
-        share: float,
-    ) -> None:
-        self.baseline, self.subject = baseline, subject
-        self._before, self._width, self._margin = before, width, margin
+    baseline: str  # The baseline's name.
+    subject: ComparedMetric
+    before: Mapping[Question, tuple[float, Mapping[str, str]]]  # The baseline's score and fingerprints, by question.
+    width: float  # The highest minus the lowest possible value of the metric.
+    margin: float  # The smallest loss that matters, on the metric's own scale.
+    share: InitVar[float]  # The part of the run's total error probability that this comparison may use.
+    _sequence: stats.BoundedSequence = field(init=False)
+    _question_of: dict[str, Question] = field(init=False, default_factory=dict)
+    _impossible: bool = field(init=False, default=False)
+
+    def __post_init__(self, share: float) -> None:
         self._sequence = stats.BoundedSequence(-1.0, 1.0, 1 - (1 - CONFIDENCE) * share * EARLY_SHARE)
-        self._question_of: dict[str, Question] = {}
-        self._impossible = False
 
     def add_case(self, benchmark: str, row: Row) -> None:
         subject, score = self.subject, get_score(row, self.subject.metric)
-        before = self._before.get(row.question)
+        before = self.before.get(row.question)
         if benchmark != subject.benchmark or score is None or before is None or self._impossible:
             return
         is_same = comparison.is_same_question(row.fingerprints, before[1])
@@ -217,7 +210,7 @@ class EarlyComparison:
             self._impossible = self._question_of[row.cluster] != row.question
             return
         self._question_of[row.cluster] = row.question
-        gain = (before[0] - score if subject.lower_is_better else score - before[0]) / self._width
+        gain = (before[0] - score if subject.lower_is_better else score - before[0]) / self.width
         if abs(gain) > 1:
             self._impossible = True
         else:
@@ -226,14 +219,14 @@ class EarlyComparison:
     @property
     def can_use_more_samples(self) -> bool:
         """Whether the comparison is undecided and the baseline has questions that this run has not yet answered."""
-        return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self._before)
+        return self.verdict == "open" and not self._impossible and len(self._question_of) < len(self.before)
 
     @property
     def verdict(self) -> Literal["no worse", "worse", "open"]:
         """The current decision: `no worse` if the loss is below the margin, `worse` if a loss is significant."""
         if self._impossible or not self._sequence.n:
             return "open"
-        if self._sequence.low > -self._margin / self._width:
+        if self._sequence.low > -self.margin / self.width:
             return "no worse"
         return "worse" if self._sequence.high < 0 else "open"
 
