@@ -284,13 +284,8 @@ def _make_schema_requiring_usage(source: Any, handler: GetCoreSchemaHandler) -> 
     return schema
 
 
-def encode_metric(metric: Metric) -> dict[str, Any]:
-    """Convert a metric's declaration to plain data."""
-    return {"range": list(metric.range) if metric.range else None, "better": metric.better}
-
-
 def decode_metric(plain: Mapping[str, Any]) -> Metric:
-    """Convert the data from `encode_metric` back to a metric's declaration."""
+    """Read a metric's declaration from its fields as JSON data."""
     return Metric(tuple(plain["range"]) if plain["range"] else None, plain["better"])
 
 

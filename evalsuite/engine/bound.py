@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.core.declarations import format_declaration_place, is_demonstration
 from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
-from evalsuite.core.json_codec import encode_metric, find_declared_range
+from evalsuite.core.json_codec import find_declared_range
 from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import ScorerGroups, check_benchmark_parts, group_scorers, hash_scorers
@@ -102,7 +102,7 @@ def bind_benchmark(declaration: Declaration, settings: Settings, model: str, roo
         solver,
         scorers,
         sorted_scorers,
-        {name: encode_metric(metric) for name, metric in metrics.items()},
+        {name: asdict(metric) for name, metric in metrics.items()},
         FaultInjector.from_texts([*settings.inject, *declaration.faults], settings.seed),
     )
 

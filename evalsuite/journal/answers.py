@@ -47,10 +47,6 @@ class Answers:
         return cls(Database(path, read_only=read_only))
 
     @property
-    def path(self) -> Path:
-        return self._database.path
-
-    @property
     def read_only(self) -> bool:
         """Whether writing is disabled, as in a replay."""
         return self._database.read_only

@@ -153,8 +153,6 @@ def read_config_settings(config: pytest.Config) -> Settings:
 
 def _read_ini(config: pytest.Config, name: str) -> Any:
     """Read a key of the ini file or of `-o`; name the key in errors, because pytest does so only for TOML files."""
-    import pytest
-
     try:
         return config.getini(name)
     except (pytest.UsageError, ValueError) as error:

@@ -9,12 +9,11 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.core.redaction import redact
-from evalsuite.gateway.gateway import Store
 from evalsuite.journal.answers import OLDER, Answers
 from evalsuite.journal.database import Database
 from evalsuite.journal.lease import LockedError, RunLock
@@ -27,24 +26,6 @@ if TYPE_CHECKING:
     from evalsuite.core.types import Completion, Request, Usage
 
 T = TypeVar("T")
-
-
-class ServiceStore(Store, Protocol):
-    """A gateway's store that also records what each client has spent."""
-
-    shared: bool  # Whether other gateways may use the store at the same time.
-
-    def read_paid_amounts(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return US dollars by client, and the part of them that is reserved for calls in flight at other gateways.
-
-        The amounts are what a client paid or may have to pay, except for calls in flight at this gateway.
-        """
-
-    def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
-        """List a client's calls within the last `seconds`, oldest first, as pairs of age in seconds and tokens."""
-
-    def check_health(self) -> None:
-        """Check whether the store answers."""
 
 
 def open_store(place: str, clients: Iterable[Client], max_age: float | None) -> ServiceStore:
@@ -72,6 +53,12 @@ WHERE command = ? AND sent > ? AND state <> 'refused' ORDER BY sent
 """
 
 
+ADD_CLIENT = """
+INSERT INTO sessions (started, command) SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE command = ?)
+"""
+"""Adds a client, which is a row of the table `sessions`, unless an earlier gateway has added it."""
+
+
 class SqliteStore(Answers):
     """A gateway's store in one SQLite file. An answer is written to the file before any client receives it."""
 
@@ -90,22 +77,21 @@ class SqliteStore(Answers):
         self._max_age = max_age
         # The gateway stores no outcomes of requests, because the sessions that run the cases store them.
         self.outcomes = None
-        self._numbers = {client.name: self._get_client_number(client.name) for client in clients}
-
-    def _get_client_number(self, client: str) -> int:
-        """Return the number that identifies a client in the store's table of calls."""
-        row = self._database.read_row("SELECT id FROM sessions WHERE command = ?", client)
-        if row is None:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            self._database.write(("INSERT INTO sessions (started, command) VALUES (?, ?)", (now, client)))
-            return self._get_client_number(client)
-        return int(row[0])
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._database.write(*((ADD_CLIENT, (now, client.name, client.name)) for client in clients))
+        # The numbers that identify the clients in the table of calls.
+        self._numbers = dict(self._database.read_rows("SELECT command, min(id) FROM sessions GROUP BY command"))
 
     def read_paid_amounts(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return US dollars by client, and the part of them that is reserved for calls in flight at other gateways.
+
+        The amounts are what a client paid or may have to pay, except for calls in flight at this gateway.
+        """
         # No other gateway uses this file.
         return {name: float(cost) for name, cost in self._database.read_rows(PAID)}, {}
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
+        """List a client's calls within the last `seconds`, oldest first, as pairs of age in seconds and tokens."""
         now = time.time()
         return [(now - sent, tokens) for sent, tokens in self._database.read_rows(LATEST, client, now - seconds)]
 
@@ -132,6 +118,7 @@ class SqliteStore(Answers):
         return super().record_call_start(key, reserved)
 
     def check_health(self) -> None:
+        """Raise a RunError if the store does not answer."""
         self._database.read_row("SELECT 1")
 
     def close(self) -> None:
@@ -339,3 +326,7 @@ class PostgresStore:
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
+
+
+ServiceStore = SqliteStore | PostgresStore
+"""A gateway's store that also records what each client has spent."""

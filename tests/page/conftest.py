@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.json_codec import dumps, encode_metric, encode_record
+from evalsuite.core.json_codec import dumps, encode_record
 from evalsuite.core.types import Metric, Record, Transcript, Usage
 from evalsuite.output.reports.compare import write_comparison
 from evalsuite.output.reports.write import write_run_report
@@ -123,7 +124,7 @@ def make_run(tmp_path: Path, without_pictures: None) -> Callable[..., RunFolder]
 
 
 def _encoded(metrics: Mapping[str, Metric]) -> dict[str, Any]:
-    return {name: encode_metric(metric) for name, metric in metrics.items()}
+    return {name: asdict(metric) for name, metric in metrics.items()}
 
 
 @pytest.fixture

@@ -110,8 +110,8 @@ def test_whatever_was_put_survives_the_death_of_its_writer(tmp_path: Path) -> No
         store.close()
 
 
-def test_a_reader_sees_what_a_writer_has_put_so_far(store: Answers) -> None:
-    reader = Answers.open(store.path, read_only=True)
+def test_a_reader_sees_what_a_writer_has_put_so_far(store: Answers, tmp_path: Path) -> None:
+    reader = Answers.open(tmp_path / "s.sqlite", read_only=True)
     put(store, "k", REQUEST, Completion("now"))
     assert reader.get("k") == Completion("now")
     reader.close()
@@ -123,7 +123,7 @@ def test_a_closed_store_is_one_plain_file_that_can_be_read_where_nothing_can_be_
     store.close()
     assert [file.name for file in tmp_path.iterdir()] == ["s.sqlite"]
     # Bytes 18 and 19 of an SQLite file: 1 for a plain journal, 2 for a write-ahead log, which needs files beside it.
-    assert store.path.read_bytes()[18:20] == b"\1\1"
+    assert (tmp_path / "s.sqlite").read_bytes()[18:20] == b"\1\1"
 
 
 def test_a_read_only_store_writes_nothing(tmp_path: Path) -> None:
@@ -264,8 +264,9 @@ def test_what_may_have_been_billed_counts_as_spent(store: Answers) -> None:
     assert store.sum_spending() == 2.25
 
 
-def test_a_file_that_another_process_has_locked_for_a_moment_is_waited_for(store: Answers) -> None:
-    locked = f"import sqlite3, sys, time; db = sqlite3.connect({str(store.path)!r}, isolation_level=None)\n"
+def test_a_file_that_another_process_has_locked_for_a_moment_is_waited_for(store: Answers, tmp_path: Path) -> None:
+    file = str(tmp_path / "s.sqlite")
+    locked = f"import sqlite3, sys, time; db = sqlite3.connect({file!r}, isolation_level=None)\n"
     locked += "db.execute('BEGIN IMMEDIATE'); print('locked', flush=True); sys.stdin.read(1); time.sleep(0.3)"
     with subprocess.Popen([sys.executable, "-c", locked], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
@@ -279,13 +280,14 @@ def test_a_file_that_another_process_has_locked_for_a_moment_is_waited_for(store
 
 
 def test_another_stores_completions_are_taken_over_and_ones_own_stay(tmp_path: Path, store: Answers) -> None:
-    other = Answers.open(tmp_path / "other ?.sqlite")
+    path = tmp_path / "other ?.sqlite"
+    other = Answers.open(path)
     put(other, "both", REQUEST, Completion("theirs"))
     put(other, "new", REQUEST, Completion("new"))
     other.close()
     put(store, "both", REQUEST, Completion("ours"))
-    store.copy_answers_from(other.path)
-    store.copy_answers_from(other.path)
+    store.copy_answers_from(path)
+    store.copy_answers_from(path)
     assert (len(store), store.get("both"), store.get("new")) == (2, Completion("ours"), Completion("new"))
 
 
