@@ -1,7 +1,6 @@
 """Run shards as tasks of Ray, and join them into one run, with one report and one exit status."""
 
 import io
-import json
 import logging
 import os
 import socket
@@ -13,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,6 @@ from typing import Any
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import BackendUnavailable, RunError, write_count
 from evalsuite.journal.database import Database
-from evalsuite.journal.journal import Journal
-from evalsuite.journal.planned import digest_fingerprints
 from evalsuite.output.reports.write import RunReport, write_run_report
 from evalsuite.results.merge import merge_runs
 from evalsuite.results.run_folders import JOURNAL, RunFolder, check_run_name
@@ -43,7 +39,7 @@ class ShardResult:
 
 
 def run_shard(part: int, arguments: Sequence[str], token: str | None, collector: Any) -> ShardResult:
-    """Run a shard's session in the current directory, put its records into Ray's queue `collector`, and await its end.
+    """Run a shard's session in the current directory, put its ended cases into Ray's queue `collector`; await its end.
 
     `token` is the client token for the gateway; None if the gateway requires none.
     """
@@ -63,10 +59,9 @@ def run_shard(part: int, arguments: Sequence[str], token: str | None, collector:
                 ended, sent = False, 0
                 while not ended:
                     ended = process.poll() is not None
-                    lines, sent = _read_records_after(folder / JOURNAL, sent)
-                    if lines:
-                        # This waits for the transfer, so that a slow network does not fill the memory with records.
-                        collector.put_nowait_batch(lines)
+                    cases, sent = _list_cases_after(folder / JOURNAL, sent)
+                    if cases:
+                        collector.put_nowait_batch(cases)
                     if not ended:
                         time.sleep(POLL_PAUSE)
             finally:
@@ -79,14 +74,14 @@ def run_shard(part: int, arguments: Sequence[str], token: str | None, collector:
             return ShardResult(part, process.wait(), packed.getvalue(), output.read()[-TAIL:])
 
 
-def _read_records_after(journal: Path, number: int) -> tuple[list[str], int]:
-    """Read the records whose numbers are greater than `number`; also return the last record's number."""
+def _list_cases_after(journal: Path, number: int) -> tuple[list[str], int]:
+    """List the cases of the records whose numbers are greater than `number`; also return the last record's number."""
     try:
         with closing(Database(journal, read_only=True)) as database:
-            rows = database.read_rows("SELECT number, record FROM records WHERE number > ? ORDER BY number", number)
+            rows = database.read_rows('SELECT number, "case" FROM records WHERE number > ? ORDER BY number', number)
     except RunError:
         rows = []  # The session may not have finished creating the journal.
-    return [record for _, record in rows], rows[-1][0] if rows else number
+    return [case for _, case in rows], rows[-1][0] if rows else number
 
 
 GRACE = 30.0  # Seconds within which a stopped gateway must exit.
@@ -123,35 +118,22 @@ ENDED = {0, 1, 10, 11, 12}  # Exit statuses of sessions that ended normally.
 
 
 class ShardedRun:
-    """Gathers the records of shards, and joins them into one run."""
+    """Counts the cases of shards that have ended, and joins the shards into one run."""
 
-    def __init__(self, reports: Path, name: str, command: str) -> None:
+    def __init__(self, reports: Path, name: str) -> None:
         self.path = reports / name
         if not (self.path / STORE).is_file():
             # A gateway's store means that an earlier driver died; this run then reuses the stored answers.
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
-        self._journal = Journal(self.path / JOURNAL)
-        self._journal.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), command)
-        self.cases: set[str] = set()  # The cases whose records have arrived.
+        self.cases: set[str] = set()  # The cases that have ended; a shard that runs again reports its cases again.
         self._statuses: list[int] = []
-
-    def add_records(self, lines: Iterable[str]) -> None:
-        """Store records; if a case has several, the last record counts."""
-        for line in lines:
-            plain = json.loads(line)
-            self.cases.add(plain["case"])
-            self._journal.store_record(plain["case"], digest_fingerprints(plain.get("fingerprints", {})), line)
 
     def join_results(self, results: Iterable[ShardResult], declarations: Declarations) -> RunReport:
         """Wait for all shards, join their runs into one, and write its report."""
-        try:
-            with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
-                folders = [RunFolder(self._unpack_result(result, Path(home))) for result in results]
-                self._journal.close()
-                joined = merge_runs(folders, self.path)
-        finally:
-            self._journal.close()
+        with tempfile.TemporaryDirectory(prefix="evalsuite-shards-") as home:
+            folders = [RunFolder(self._unpack_result(result, Path(home))) for result in results]
+            joined = merge_runs(folders, self.path)
         return write_run_report(joined, declarations)
 
     def _unpack_result(self, result: ShardResult, folder: Path) -> Path:
@@ -233,7 +215,7 @@ class RayCluster:
         self,
         arguments_by_part: Mapping[int, Sequence[str]],
         token: str | None,
-        receive_records: Callable[[list[str]], None],
+        receive_cases: Callable[[list[str]], None],
         report_progress: Callable[[str], None],
     ) -> Iterator[ShardResult]:
         """Run shards, given each session's arguments and the token for the gateway; yield each result as it arrives."""
@@ -242,7 +224,7 @@ class RayCluster:
         ray = self._ray
         own_node = ray.get_runtime_context().get_node_id()
         nearby = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(own_node, soft=False)
-        # Keep the queue on this node, because the death of another node would lose the queue's records.
+        # Keep the queue on this node, because the death of another node would lose the queue's cases.
         collector: Any = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": nearby})
         task = ray.remote(run_shard).options(num_cpus=self._cpus, max_retries=RETRIES)
         waiting = {
@@ -251,7 +233,7 @@ class RayCluster:
         shards = write_count(len(waiting), "shard")
         while waiting:
             ended, _ = ray.wait(list(waiting), timeout=BETWEEN_LOOKS)
-            receive_records(collector.get_nowait_batch(collector.qsize()))
+            receive_cases(collector.get_nowait_batch(collector.qsize()))
             for reference in ended:
                 part = waiting.pop(reference)
                 try:
@@ -261,7 +243,7 @@ class RayCluster:
                 yield result
             done = f"{len(arguments_by_part) - len(waiting)} of {shards}"
             report_progress(f"{done} on {write_count(len(self._list_alive_nodes()), 'node')}")
-        receive_records(collector.get_nowait_batch(collector.qsize()))
+        receive_cases(collector.get_nowait_batch(collector.qsize()))
 
     def close(self) -> None:
         """Disconnect from the cluster; end the cluster if this process started it."""

@@ -117,11 +117,10 @@ def run_ray(options: Namespace) -> int:
         raise SettingsError(f"--cpus {options.cpus:g}: it must be a number of at least 0")
     require_suite(options.suite)
     name = options.name or time.strftime("ray-%Y-%m-%d-%H%M%S")
-    command = shlex.join(["evalsuite", "ray", options.suite, "--shards", str(options.shards)])
     with ExitStack() as stack:
         cluster = RayCluster(options.address, Path.cwd(), options.pip, options.cpus)
         stack.callback(cluster.close)
-        sharded = ShardedRun(options.reports, name, command)
+        sharded = ShardedRun(options.reports, name)
         gateway, arguments = _provide_gateway(options, cluster, sharded.path, stack)
         declarations = make_declarations(Path(options.suite.partition("::")[0]))
         report = sharded.join_results(_run_shards(options, cluster, gateway, arguments, sharded), declarations)
@@ -199,4 +198,4 @@ def _run_shards(
             last_line = line
             print_at_once(line)
 
-    return cluster.run_shards(jobs, os.environ.get(TOKEN), sharded_run.add_records, print_progress)
+    return cluster.run_shards(jobs, os.environ.get(TOKEN), sharded_run.cases.update, print_progress)
