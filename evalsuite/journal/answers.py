@@ -1,6 +1,7 @@
 """Stores requests, attempts, answers and tool calls, so that no answer is paid for twice and every cost is known."""
 
 import json
+import math
 import sqlite3
 import time
 from pathlib import Path
@@ -19,6 +20,11 @@ OLDER = "SELECT 1 FROM answers WHERE key < '2-' OR key >= '2.' LIMIT 1"
 COPIED_TABLES = ("parts", "requests", "answers", "tool_calls", "outcomes")
 
 
+def compute_oldest_time(max_age: float | None) -> float:
+    """Compute since when an answer must have been stored to be used; None means that answers do not expire."""
+    return -math.inf if max_age is None else time.time() - max_age
+
+
 class Answers:
     """A gateway's stored answers and tool calls. An answer is written to the file before the caller receives it.
 
@@ -27,7 +33,10 @@ class Answers:
         has_older_keys: whether some answers have an older version's keys, which are the same for equal requests.
         tool_calls: the stored tool calls.
         outcomes: requests that ended without an answer; None if this process does not run cases.
+        max_age: seconds for which a stored answer is reused; None means no limit.
     """
+
+    max_age: float | None = None
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -55,9 +64,11 @@ class Answers:
         """Read the completion stored under this key; None if it is missing or damaged."""
         if self._kept is not None and key not in self._kept:
             return None
-        query = "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ?"
+        query = (
+            "SELECT request, completion, checksum FROM answers JOIN requests USING (key) WHERE key = ? AND created >= ?"
+        )
         try:
-            row = self._database.read_row(query, key)
+            row = self._database.read_row(query, key, compute_oldest_time(self.max_age))
         except RunError:
             # A read error means that a page of the file is damaged.
             self.damaged += 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from evalsuite.core.errors import BackendUnavailable, RunError
 from evalsuite.core.json_codec import decode_completion, dumps, encode_completion, encode_request
 from evalsuite.core.redaction import redact
-from evalsuite.journal.answers import OLDER, Answers
+from evalsuite.journal.answers import OLDER, Answers, compute_oldest_time
 from evalsuite.journal.database import Database
 from evalsuite.journal.lease import LockedError, RunLock
 from evalsuite.journal.planned import compute_checksum
@@ -74,7 +74,7 @@ class SqliteStore(Answers):
                 "store of PostgreSQL between both"
             ) from error
         super().__init__(Database(path))
-        self._max_age = max_age
+        self.max_age = max_age
         # The gateway stores no outcomes of requests, because the sessions that run the cases store them.
         self.outcomes = None
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -95,22 +95,11 @@ class SqliteStore(Answers):
         now = time.time()
         return [(now - sent, tokens) for sent, tokens in self._database.read_rows(LATEST, client, now - seconds)]
 
-    def get(self, key: str) -> Completion | None:
-        """Read an answer (see `Answers.get`); an expired answer counts as missing."""
-        if self._max_age is not None:
-            row = self._database.read_row("SELECT created FROM answers WHERE key = ?", key)
-            if row is not None and row[0] < time.time() - self._max_age:
-                return None
-        return super().get(key)
-
     async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store an answer (see `Answers.store_completion`); an expired answer is replaced."""
         self._database.session = self._numbers.get(CURRENT_CLIENT.get().name)
-        if self._max_age is not None:
-            bound = time.time() - self._max_age
-            self._queue.queue_write(
-                lambda db: db.execute("DELETE FROM answers WHERE key = ? AND created < ?", (key, bound))
-            )
+        expired = "DELETE FROM answers WHERE key = ? AND created < ?", (key, compute_oldest_time(self.max_age))
+        self._queue.queue_write(lambda db: db.execute(*expired))
         return await super().store_completion(key, request, completion)
 
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
@@ -162,17 +151,11 @@ CREATE INDEX IF NOT EXISTS attempts_under_way ON attempts (client) WHERE state =
 """
 
 PAID_OR_RESERVED = """
-SELECT name, spent + coalesce((
-    SELECT sum(reserved) FROM attempts WHERE state = 'sent' AND client = name AND gateway <> %s), 0)
-FROM clients
+SELECT name, spent + coalesce(sum(reserved), 0), coalesce(sum(reserved) FILTER (WHERE sent > %s), 0)
+FROM clients LEFT JOIN attempts ON client = name AND state = 'sent' AND gateway <> %s GROUP BY name
 """
-"""Amount that each client paid, plus the amount for unfinished calls of other gateways, including dead gateways."""
-
-ELSEWHERE = """
-SELECT client, sum(reserved) FROM attempts
-WHERE state = 'sent' AND gateway <> %s AND sent > %s GROUP BY client
-"""
-"""The part of `PAID_OR_RESERVED` that is reserved for calls in flight at other gateways."""
+"""Amount that each client paid, plus the amount for unfinished calls of other gateways, including dead gateways; and
+the part of it that is reserved for calls in flight at other gateways."""
 
 LOST_AFTER_SECONDS = 1800.0  # Seconds until an unfinished call counts as lost, and its maximum cost as paid.
 
@@ -260,9 +243,8 @@ class PostgresStore:
         return self._run_with_reconnect(execute_statement)
 
     def read_paid_amounts(self) -> tuple[dict[str, float], dict[str, float]]:
-        paid = dict(self._execute_and_fetch_rows(PAID_OR_RESERVED, self._gateway))
-        since = time.time() - LOST_AFTER_SECONDS
-        return paid, dict(self._execute_and_fetch_rows(ELSEWHERE, self._gateway, since))
+        rows = self._execute_and_fetch_rows(PAID_OR_RESERVED, time.time() - LOST_AFTER_SECONDS, self._gateway)
+        return {name: paid for name, paid, _ in rows}, {name: elsewhere for name, _, elsewhere in rows if elsewhere}
 
     def read_latest_calls(self, client: str, seconds: float) -> list[tuple[float, float]]:
         now = time.time()
@@ -274,17 +256,13 @@ class PostgresStore:
         )
         return [(now - sent, float(tokens)) for sent, tokens in rows]
 
-    def _compute_oldest_time(self) -> float:
-        """Return the earliest time of an answer that may still be used."""
-        return 0.0 if self._max_age is None else time.time() - self._max_age
-
     def get(self, key: str) -> Completion | None:
         """Read an answer (see `Store.get`); a damaged or expired answer counts as missing."""
         rows = self._execute_and_fetch_rows(
             "SELECT request, completion, checksum FROM answers JOIN requests USING (key) "
             "WHERE key = %s AND created >= %s",
             key,
-            self._compute_oldest_time(),
+            compute_oldest_time(self._max_age),
         )
         if not rows or compute_checksum(key, rows[0][0], rows[0][1]) != rows[0][2]:
             return None
@@ -300,7 +278,7 @@ class PostgresStore:
             "created = excluded.created WHERE answers.created < %s",
             *(key, asked, key, answered, compute_checksum(key, asked, answered)),
             *(CURRENT_CLIENT.get().name, time.time()),
-            self._compute_oldest_time(),
+            compute_oldest_time(self._max_age),
         )
         return self.get(key) or completion
 
