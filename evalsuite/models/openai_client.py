@@ -43,29 +43,21 @@ DECOMPRESSED = frozenset({"gzip", "deflate", "identity", ""})
 COMPRESSION_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
-    """A request without content, which can be sent repeatedly with different contents."""
-
-    method: str  # The HTTP method.
-    url: URL  # The whole address.
-    headers: CIMultiDict[str]  # The request's headers without `Content-Length`, which aiohttp adds.
-    timeout: aiohttp.ClientTimeout  # The time-outs of the call.
-
-    @classmethod
-    def from_request(cls, request: httpx2.Request) -> PreparedCall:
-        times = request.extensions.get("timeout", {})
-        return cls(
-            request.method,
-            URL(str(request.url), encoded=True),
-            # Decode the raw headers as Latin-1, because httpx2 would detect the headers' encoding for each request.
-            CIMultiDict(
-                (name.decode("latin-1"), value.decode("latin-1"))
-                for name, value in request.headers.raw
-                if name.lower() != b"content-length"
-            ),
-            aiohttp.ClientTimeout(total=None, sock_connect=times.get("connect"), sock_read=times.get("read")),
-        )
+def prepare_call(request: httpx2.Request) -> dict[str, Any]:
+    """Return the arguments of aiohttp's `request` with which a call can be sent repeatedly, with different contents."""
+    times = request.extensions.get("timeout", {})
+    return {
+        "method": request.method,
+        "url": URL(str(request.url), encoded=True),
+        # Decode the raw headers as Latin-1, because httpx2 would detect the headers' encoding for each request. aiohttp
+        # adds `Content-Length`.
+        "headers": CIMultiDict(
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in request.headers.raw
+            if name.lower() != b"content-length"
+        ),
+        "timeout": aiohttp.ClientTimeout(total=None, sock_connect=times.get("connect"), sock_read=times.get("read")),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +87,12 @@ class DirectClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Send a request, and read the whole answer."""
-        answer = await self.send_call(PreparedCall.from_request(request), await request.aread())
+        answer = await self.send_call(prepare_call(request), await request.aread())
         headers = [pair for pair in answer.raw_headers if pair[0].lower() not in COMPRESSION_HEADERS]
         return httpx2.Response(answer.status, headers=headers, content=answer.content, request=request)
 
-    async def send_call(self, prepared: PreparedCall, content: bytes) -> ServerAnswer:
-        async with self._open_session().request(
-            prepared.method,
-            prepared.url,
-            headers=prepared.headers,
-            data=content,
-            allow_redirects=False,
-            timeout=prepared.timeout,
-        ) as response:
+    async def send_call(self, prepared: Mapping[str, Any], content: bytes) -> ServerAnswer:
+        async with self._open_session().request(**prepared, data=content, allow_redirects=False) as response:
             body = await self._read_body(response)
         return ServerAnswer(response.status, response.headers, response.raw_headers, body)
 
@@ -291,7 +276,7 @@ class OpenAIClient:
         self._http_client = DirectClient(access, tls=address.root.startswith("https://"))
         self.headers = make_headers(address, access)
         self.client: AsyncOpenAI = open_client(address, access, self._http_client)
-        self._prepared: dict[str, PreparedCall] = {}
+        self._prepared: dict[str, Mapping[str, Any]] = {}
 
     async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
@@ -303,7 +288,7 @@ class OpenAIClient:
         if path not in self._prepared:
             client = open_client(self._address, self._access, RehearsalClient(self._access, tls=False))
             rehearsed = await self._post_with_openai_package(client, path, b"{}", {}, {})
-            self._prepared[path] = PreparedCall.from_request(rehearsed.request)
+            self._prepared[path] = prepare_call(rehearsed.request)
         return await self._http_client.send_call(self._prepared[path], content)
 
     async def _post_with_openai_package(

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from evalsuite.models.credentials import Access
-from evalsuite.models.openai_client import DirectClient, PreparedCall, RehearsalClient
+from evalsuite.models.openai_client import DirectClient, RehearsalClient, prepare_call
 
 TIMEOUT = httpx2.Timeout(7.0, connect=3.0, pool=None)
 POST: dict[str, Any] = {
@@ -55,8 +55,8 @@ def test_a_rehearsal_sends_nothing_and_shows_what_would_bear_the_content() -> No
     request = rehearsing.build_request(**POST, content=b"{}", params={"api-version": "1"})
     response = asyncio.run(rehearsing.send(request))
     assert response.content == b""
-    prepared = PreparedCall.from_request(response.request)
-    assert (prepared.method, str(prepared.url)) == ("POST", f"{POST['url']}?api-version=1")
-    assert prepared.headers["Authorization"] == "Bearer k"
-    assert "Content-Length" not in prepared.headers
-    assert (prepared.timeout.sock_connect, prepared.timeout.sock_read) == (3.0, 7.0)
+    prepared = prepare_call(response.request)
+    assert (prepared["method"], str(prepared["url"])) == ("POST", f"{POST['url']}?api-version=1")
+    assert prepared["headers"]["Authorization"] == "Bearer k"
+    assert "Content-Length" not in prepared["headers"]
+    assert (prepared["timeout"].sock_connect, prepared["timeout"].sock_read) == (3.0, 7.0)
