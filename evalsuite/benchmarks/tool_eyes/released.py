@@ -16,7 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.tool_eyes.dataset import Step, combine_capabilities, is_finished, list_judge_log, read_steps
+from evalsuite.benchmarks.tool_eyes.dataset import (
+    RuleScores,
+    Step,
+    combine_capabilities,
+    is_finished,
+    list_judge_log,
+    read_steps,
+)
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Model
 from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
@@ -308,40 +315,6 @@ _SCORE_LINE = re.compile(r"Evaluation Score:([^\n]*)")
 _SCORE = re.compile(r"10|\d")
 
 
-def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:
-    """Return the scores that need no judge, each in [0, 1].
-
-    For `format_alignment`, an unfinished episode has an additional, malformed turn, because the released runner adds
-    one. `finished` is 1 if the model called finish within the limit of turns. `compute_reality` defines `reality`.
-    """
-    steps, finished = read_steps(transcript), is_finished(transcript)
-    turns = len(steps) if finished else len(steps) + 1
-    return {
-        "format_alignment": sum(step.is_well_formed for step in steps) / turns,
-        "reality": compute_reality(sample, steps[:-1] if finished else steps),
-        "finished": float(finished),
-    }
-
-
-def compute_reality(sample: Sample, steps: Sequence[Step]) -> float:
-    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / calls in valid turns; 0 without calls.
-
-    `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. Once a call
-    has given a required parameter, later calls of the same tool may omit it.
-    """
-    documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
-    due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
-    unknown_tools = wrong_parameters = 0
-    calls = [call for step in steps if step.is_well_formed for call in step.calls]
-    for call in calls:
-        unknown_tools += call["tool"] not in documents
-        if not unknown_tools:
-            due[call["tool"]] -= set(call["arguments"])
-            unknown = set(call["arguments"]) - set(documents[call["tool"]].get("properties", {}))
-            wrong_parameters += bool(due[call["tool"]] or unknown)
-    return 1 - (unknown_tools + wrong_parameters) / len(calls) if calls else 0.0
-
-
 async def judge_capabilities(
     sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
 ) -> dict[str, float | Score]:
@@ -375,7 +348,7 @@ async def judge_capabilities(
 
     scores = await asyncio.gather(*(ask_for_score(*question) for question in questions.items()))
     intent, validity, integrity, quality, *matches = scores
-    rules = compute_rule_scores(sample, transcript)
+    rules = RuleScores()(sample, transcript)
     # As in the released evaluator, leave out malformed turns other than the last turn.
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if steps[at].is_well_formed or at == last]

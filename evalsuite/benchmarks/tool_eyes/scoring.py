@@ -9,6 +9,7 @@ from typing import Any
 from evalsuite.benchmarks.tool_eyes import released
 from evalsuite.benchmarks.tool_eyes.dataset import (
     RELEASED_MODES,
+    RuleScores,
     Step,
     combine_capabilities,
     is_finished,
@@ -35,17 +36,6 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleScores:
-    """Computes the scores that need no judge."""
-
-    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Return `format_alignment`, `reality` and `finished`, each in [0, 1]."""
-        if sample.tags["mode"] in RELEASED_MODES:
-            return released.compute_rule_scores(sample, transcript)
-        return compute_rule_scores(sample, transcript)
-
-
-@dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
     """Lets a judge score capabilities; `released` holds the authors' questions if a mode of the run uses them."""
 
@@ -69,23 +59,6 @@ JUDGE_PARAMETERS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 512}
 NO_THOUGHT = 0.5
 NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 LONGEST_IN_LOG = 200  # Longer observations are replaced by their length in the judge's log.
-
-
-def compute_rule_scores(sample: Sample, transcript: Transcript) -> dict[str, float]:  # noqa: ARG001 - as in the released variant
-    """Return the scores that need no judge, each in [0, 1].
-
-    `format_alignment` is the share of valid turns. `reality` is the share of real calls (right tool and parameter
-    names) in a turn, averaged over valid turns; 0 if no turn is valid. `finished` is 1 if the model called finish
-    within the limit of turns.
-    """
-    steps = read_steps(transcript)
-    valid = [step for step in steps if step.is_well_formed]
-    real = [sum(map(is_real_call, step.calls)) / max(1, len(step.calls)) for step in valid]
-    return {
-        "format_alignment": len(valid) / len(steps),
-        "reality": sum(real) / len(real) if real else 0.0,
-        "finished": float(is_finished(transcript)),
-    }
 
 
 async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
@@ -125,7 +98,7 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
             turns.append([sum(values) / max(1, len(values)) for values in (matches, products)])
     match, selection = (sum(column) / len(turns) for column in zip(*turns, strict=True)) if turns else (None, 0.0)
     parts = {name: answers.get(name) for name in ("intent", "validity", "integrity", "match", "quality")}
-    alignment = compute_rule_scores(sample, transcript)["format_alignment"]
+    alignment = RuleScores()(sample, transcript)["format_alignment"]
     return combine_capabilities({**parts, "match": match}, selection, alignment, log)
 
 

@@ -9,9 +9,8 @@ import pytest
 from scipy.stats import f_oneway, pearsonr
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load_dataset
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, RuleScores, load_dataset
 from evalsuite.benchmarks.tool_eyes.report import FAULTS, average_by_sample
-from evalsuite.benchmarks.tool_eyes.scoring import compute_rule_scores
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render_sections
@@ -258,9 +257,7 @@ def test_the_worst_and_a_typical_episode_can_be_read(play: Any) -> None:
         "bad": play(dates, ["It is Thursday. " * 50] * 9),
         "middling": play(dates, ["hm", call, finish]),
     }
-    rows = [
-        row(name, "AM", compute_rule_scores(dates, episode), facts=episode.facts) for name, episode in episodes.items()
-    ]
+    rows = [row(name, "AM", RuleScores()(dates, episode), facts=episode.facts) for name, episode in episodes.items()]
 
     def fetch(case: str) -> Record:
         name = case.removeprefix("case[").split("-")[0]
