@@ -137,13 +137,23 @@ def _make_line_profiles(table: _Table) -> Floats:
 
 def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
     """Pair lines, in order or in any order, so that the total similarity is greatest; no line is in two pairs."""
-    if not ordered:
-        from scipy.optimize import linear_sum_assignment
+    if ordered:
+        return pair_lines_in_order(similarity)
+    from scipy.optimize import linear_sum_assignment
 
-        ones, twos = linear_sum_assignment(-similarity)
-        return list(zip(ones.tolist(), twos.tolist(), strict=True))
+    ones, twos = linear_sum_assignment(-similarity)
+    return list(zip(ones.tolist(), twos.tolist(), strict=True))
+
+
+def pair_lines_in_order(similarity: Floats, *, prefers_pairs: bool = False) -> Pairs:
+    """Pair lines in order, so that the total similarity is greatest; no similarity may be negative.
+
+    Args:
+        similarity: the similarity of each line of the first table to each line of the second.
+        prefers_pairs: whether to pair two lines, from the last on, wherever this does not lower the total. By default,
+            a line is left out there; of several lines that are equally similar to a line, the first is paired.
+    """
     height, width = similarity.shape
-    # If several lines are equally similar to a line, the first of them is paired.
     best = np.zeros((height + 1, width + 1))
     for row in range(height):
         np.maximum.accumulate(np.maximum(best[row, 1:], best[row, :-1] + similarity[row]), out=best[row + 1, 1:])
@@ -151,9 +161,10 @@ def _pair_lines(similarity: Floats, *, ordered: bool) -> Pairs:
     row, column = height, width
     while row and column:
         cell = best[row, column]
-        if cell == best[row - 1, column]:
+        is_best_paired = prefers_pairs and cell == best[row - 1, column - 1] + similarity[row - 1, column - 1]
+        if not is_best_paired and cell == best[row - 1, column]:
             row -= 1
-        elif cell == best[row, column - 1]:
+        elif not is_best_paired and cell == best[row, column - 1]:
             column -= 1
         else:
             row, column = row - 1, column - 1

@@ -12,14 +12,13 @@ from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalsuite.core.errors import ScoringError
+from evalsuite.metrics.tables.alignment import Floats, pair_lines_in_order
 from evalsuite.metrics.tables.grid import CellGrid
 from evalsuite.metrics.tables.released import compute_matching_ratio
 from evalsuite.metrics.tables.table_score import match_tables
 
-Rewards = NDArray[np.float64]
 TableElement = tuple[str, ...]
 Matched = tuple[float, int, int]  # The numbers of matched, predicted and wanted elements.
 
@@ -322,13 +321,16 @@ def _count_grits_matches(
     ]
     # The array's axes are wanted row, predicted row, wanted column, predicted column.
     cells = rewards[codes[0][:, None, :, None], codes[1][None, :, None, :]]
-    rows = _align_lines(_sum_best_alignments(cells))
-    columns = _align_lines(_sum_best_alignments(cells.transpose(2, 3, 0, 1)))
+    # Among alignments of equal rewards, the authors' code takes the one with more pairs.
+    rows, columns = (
+        pair_lines_in_order(_sum_best_alignments(each), prefers_pairs=True)
+        for each in (cells, cells.transpose(2, 3, 0, 1))
+    )
     total = sum(cells[one, two, here, there] for one, two in rows for here, there in columns)
     return float(total), sizes[1], sizes[0]
 
 
-def _sum_best_alignments(cell_rewards: Rewards) -> Rewards:
+def _sum_best_alignments(cell_rewards: Floats) -> Floats:
     """Find the best alignment of the cells of each pair of lines; return each pair's total reward."""
     best = np.zeros((cell_rewards.shape[3] + 1, *cell_rewards.shape[:2]))
     for here in range(cell_rewards.shape[2]):
@@ -337,26 +339,6 @@ def _sum_best_alignments(cell_rewards: Rewards) -> Rewards:
             skipped = np.maximum(above[there + 1], best[there])
             best[there + 1] = np.maximum(skipped, above[there] + cell_rewards[:, :, here, there])
     return np.asarray(best[-1])
-
-
-def _align_lines(rewards: Rewards) -> list[tuple[int, int]]:
-    """Return the pairs of lines in the best alignment; prefer more pairs among equally good ones, as the authors do."""
-    height, width = rewards.shape
-    best = np.zeros((height + 1, width + 1))
-    step = np.zeros((height + 1, width + 1), dtype=int)
-    for row in range(1, height + 1):
-        for column in range(1, width + 1):
-            paired = best[row - 1, column - 1] + rewards[row - 1, column - 1]
-            ways = (paired, best[row - 1, column], best[row, column - 1])
-            best[row, column] = max(ways)
-            step[row, column] = ways.index(max(ways))
-    pairs, row, column = list[tuple[int, int]](), height, width
-    while row and column:
-        way = step[row, column]
-        if way == 0:
-            pairs.append((row - 1, column - 1))
-        row, column = row - (way != 2), column - (way != 1)
-    return pairs[::-1]
 
 
 TEXT_THRESHOLD = 0.5
