@@ -115,7 +115,7 @@ class TableScore:
     @property
     def compared(self) -> "list[list[list[ComparedCell]]]":
         """The compared cells by table and row, including rows and columns that only one side has."""
-        return [_list_compared_cells(pair) for pair in self.match.content.pairs]
+        return [list_compared_cells(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
         """Write the score, the statements about form and the differing cells for a terminal."""
@@ -309,9 +309,9 @@ class ComparedCell:
         return f"{where}: {value}" if where else value
 
 
-def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
-    columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
-    rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
+def list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
+    """Compare the cells of two tables by row and column, in the order of `list_line_places`."""
+    rows, columns = list_line_places(pair)
 
     def get_text(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
         return None if row is None or column is None else grid.texts[row][column]
@@ -335,6 +335,12 @@ def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
         [compare(row, column, find_name(row, columns[0]), name) for column, name in zip(columns, names, strict=True)]
         for row in rows
     ]
+
+
+def list_line_places(pair: TablePair) -> tuple[list[LinePlaces], list[LinePlaces]]:
+    """List the rows and the columns of both tables, in the order in which they are compared and shown."""
+    rows = _merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows))
+    return list(rows), list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
 
 
 def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, wanted_height: int) -> Iterator[LinePlaces]:
