@@ -26,12 +26,12 @@ from evalsuite.core.types import SHARE, Sample, Score, Transcript
 from evalsuite.samples.files import READERS, Field, SampleFields, open_database, read_rows, read_table_sql
 from evalsuite.samples.items import SourceItem, parse_json, read_json, read_text, require_item
 from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
-from evalsuite.sandbox import TableFile
+from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.scorers.answers import denotation
 from evalsuite.scorers.sql import Match, SqlExecution, sql_execution
 from evalsuite.scorers.sql_inside import FAILURES, is_row_order_significant, run_query
-from evalsuite.solvers.programs import PROGRAM_PROMPT, ProgramOfThought, program_of_thought
-from evalsuite.solvers.single_call import GenerateSolver, generate
+from evalsuite.solvers.programs import PROGRAM_PROMPT, ModeSolver, program_of_thought
+from evalsuite.solvers.single_call import generate
 
 _Item = Mapping[str, Any]
 TableReader = Callable[[Path], Mapping[str, TableFile]]
@@ -125,29 +125,7 @@ def _make_mode_sample(sample: Sample, mode: str, setup: Setup, folder: Path) -> 
     return replace(sample, input=f"{sample.input}\n\n{ROWS}", target=target, metadata=about)
 
 
-@dataclass(frozen=True, slots=True)
-class TableSolver:
-    """Requests a program or an SQL query, depending on the sample's mode."""
-
-    program: ProgramOfThought
-    query: GenerateSolver
-    folder: Path
-
-    async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        if sample.tags["mode"] == "pot":
-            return await self.program(sample, model)
-        schema = await run_in_thread(read_schema, self.folder / sample.metadata["table"])
-        return await self.query(replace(sample, input=QUERY_PROMPT.format(schema=schema, question=sample.input)), model)
-
-    def sandbox_for(self, sample: Sample) -> Any:
-        """Return the sandbox for a sample's program; None in the mode `sql`."""
-        return self.program.sandbox_for(sample) if sample.tags["mode"] == "pot" else None
-
-    async def aclose(self) -> None:
-        await self.program.aclose()
-
-
-def make_solver(name: str, setup: Setup) -> TableSolver:
+def make_solver(name: str, setup: Setup) -> ModeSolver:
     """Make the solver of a run."""
     options, folder = read_options(name, TableOptions, setup.args), setup.data or Path()
     params: dict[str, Any] = {"max_tokens": options.max_tokens, "temperature": options.temperature}
@@ -162,8 +140,15 @@ def make_solver(name: str, setup: Setup) -> TableSolver:
         except (DatasetError, csv.Error, sqlite3.Error) as error:
             raise SandboxError(f"the table {table} cannot be read: {error}") from error
 
-    program = program_of_thought(prompt=PROGRAM, tables=read_sample_tables, timeout=options.timeout, **params)
-    return TableSolver(program, generate(**params), folder)
+    query, sandbox = generate(**params), Sandbox()
+
+    async def request_query(sample: Sample, model: Model) -> Transcript:
+        schema = await run_in_thread(read_schema, folder / sample.metadata["table"])
+        return await query(replace(sample, input=QUERY_PROMPT.format(schema=schema, question=sample.input)), model)
+
+    shared: dict[str, Any] = {"tables": read_sample_tables, "timeout": options.timeout, "sandbox": sandbox}
+    program = program_of_thought(prompt=PROGRAM, **shared, **params)
+    return ModeSolver({"pot": program, "sql": request_query}, sandbox)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalsuite.core.errors import SandboxError, shorten_to_ends
 from evalsuite.core.keywords import select_generation_params
-from evalsuite.core.protocols import Model
+from evalsuite.core.protocols import Model, Solver
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.sandbox import Execution, Sandbox, TableSource
@@ -308,3 +308,21 @@ def interleaved(
     """
     own, checked = sandbox is None, select_generation_params(interleaved, params)
     return InterleavedSolver(sandbox or Sandbox(), own, prompt, tables, describe, timeout, checked, rounds, result)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeSolver:
+    """Solves each sample with the solver that its tag `mode` names; all solvers that run programs share a sandbox."""
+
+    modes: Mapping[str, Solver]
+    sandbox: Sandbox
+
+    async def __call__(self, sample: Sample, model: Model) -> Transcript:
+        return await self.modes[sample.tags["mode"]](sample, model)
+
+    def sandbox_for(self, sample: Sample) -> Sandbox | None:
+        """Return the sandbox for a sample's programs; None if its solver runs no programs."""
+        return self.sandbox if isinstance(self.modes[sample.tags["mode"]], ProgramSolver) else None
+
+    async def aclose(self) -> None:
+        await self.sandbox.aclose()

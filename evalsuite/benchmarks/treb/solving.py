@@ -7,12 +7,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.treb.dataset import COLUMN_OF, TCOT, TEXT_MODES, TrebOptions
+from evalsuite.benchmarks.treb.dataset import TEXT_MODES, TrebOptions
 from evalsuite.benchmarks.treb.tables import FIRST_ROWS, SourceTable, is_large_table, read_table
 from evalsuite.core.errors import shorten_to_beginning
 from evalsuite.core.protocols import Model, Setup, Solver
@@ -21,7 +20,7 @@ from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.judges.parsing import list_json_objects
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.solvers.program_text import remove_box
-from evalsuite.solvers.programs import interleaved, program_of_thought
+from evalsuite.solvers.programs import ModeSolver, interleaved, program_of_thought
 
 ROUNDS = 3
 CHARACTERS_PER_TOKEN = 4  # Average number of characters per token in English texts.
@@ -49,24 +48,6 @@ async def answer_in_words(sample: Sample, model: Model, *, limit: int, params: M
         answer, is_json = read_answer(completion.text)
         facts |= {"json": "found" if is_json else "missing"}
     return Transcript(answer, (*prompt, Message("assistant", completion.text)), completion.reasoning, facts=facts)
-
-
-@dataclass(frozen=True, slots=True)
-class ModeSolver:
-    """Solves each sample with the solver that its tag `mode` names; PoT and ICoT share a sandbox."""
-
-    modes: Mapping[str, Solver]
-    sandbox: Sandbox
-
-    async def __call__(self, sample: Sample, model: Model) -> Transcript:
-        return await self.modes[sample.tags["mode"]](sample, model)
-
-    def sandbox_for(self, sample: Sample) -> Sandbox | None:
-        """Return the sandbox for a sample's programs; None in TCoT, which runs no programs."""
-        return self.sandbox if COLUMN_OF[sample.tags["mode"]] != TCOT else None
-
-    async def aclose(self) -> None:
-        await self.sandbox.aclose()
 
 
 def make_solver(setup: Setup) -> ModeSolver:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evalsuite.benchmarks.treb import TREB
 from evalsuite.benchmarks.treb.dataset import TrebOptions
 from evalsuite.benchmarks.treb.scoring import make_scorers
-from evalsuite.benchmarks.treb.solving import ModeSolver, format_table, make_solver, read_answer
+from evalsuite.benchmarks.treb.solving import format_table, make_solver, read_answer
 from evalsuite.benchmarks.treb.tables import SourceTable
 from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import JudgedScorer, Setup
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalsuite.core.types import Sample, Transcript
+    from evalsuite.solvers.programs import ModeSolver
 
 
 TABLES = {
