@@ -35,11 +35,12 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from . import Limits, kernel, program
 from .isolation import Isolation, LandlockIsolation, NamespaceIsolation, verify_isolation
-from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT, close_other_descriptors
+from .kernel import CHANNEL, FILES, PAYLOAD, STDERR, STDOUT
 
 CHECK_SECONDS = 0.05
 SPARE_DESCRIPTORS = 16
@@ -170,15 +171,7 @@ class ForkingInterpreter:
             raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: more than {limit} are not allowed")
         pid = self.isolation.fork_child()
         if pid == 0:
-            try:  # The child must exit in any case, because it must never return to the interpreter's loop.
-                close_other_descriptors(descriptors)
-                try:
-                    self.isolation.confine_child(key)
-                except OSError as error:
-                    program.report_failed_isolation(error)
-                program.serve_rounds()
-            finally:
-                os._exit(1)
+            program.run_isolated(descriptors, partial(self.isolation.confine_child, key))
         return pid
 
     def _read_statuses_or_reap(self, forked: ForkedProgram, descriptor: int) -> None:

@@ -44,7 +44,26 @@ LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 _first_process: set[int] = set()
 
 
-def serve_rounds() -> NoReturn:
+def run_isolated(descriptors: dict[int, int], isolate: Callable[[], None], *, may_kill_all: bool = True) -> NoReturn:
+    """Keep only these descriptors, isolate this process, and run a program's rounds; report if isolation fails.
+
+    With `may_kill_all`, the program's other processes are killed after each round; the isolation must then confine a
+    signal to all processes to the program.
+    """
+    try:  # The process must exit in any case, because it must never return to the code of its parent.
+        kernel.close_other_descriptors(descriptors)
+        try:
+            isolate()
+        except OSError as error:
+            os.write(STDERR, str(error).encode())
+            os.write(CHANNEL, UNFIT)
+        else:
+            _serve_rounds(may_kill_all=may_kill_all)
+    finally:
+        os._exit(1)
+
+
+def _serve_rounds(*, may_kill_all: bool) -> NoReturn:
     """Run a program's rounds, which share the program's variables, until the host closes the channel."""
     variables = prepare_process()
     number = 0
@@ -53,11 +72,12 @@ def serve_rounds() -> NoReturn:
         status = run_round(variables, f"<program {number}>" if number > 1 else "<program>")
         if os.getpid() not in _first_process:
             os._exit(0)  # The program's code forked this process, so end it here.
-        # Kill the program's other processes, because between rounds, the host can stop only the first process.
-        with contextlib.suppress(OSError):  # The error means that no other process is left.
-            os.kill(-1, signal.SIGKILL)
-            while True:
-                os.waitpid(-1, 0)
+        if may_kill_all:
+            # Kill the program's other processes, because between rounds, the host can stop only the first process.
+            with contextlib.suppress(OSError):  # The error means that no other process is left.
+                os.kill(-1, signal.SIGKILL)
+                while True:
+                    os.waitpid(-1, 0)
         try:
             os.write(CHANNEL, status)
             go_on = os.read(CHANNEL, 1)
@@ -87,13 +107,6 @@ def prepare_process() -> dict[str, Any]:
     if "pandas" in sys.modules:
         variables["pd"] = sys.modules["pandas"]
     return variables
-
-
-def report_failed_isolation(error: BaseException) -> NoReturn:
-    """Report that this process could not be isolated, then end it."""
-    os.write(STDERR, str(error).encode())
-    os.write(CHANNEL, UNFIT)
-    os._exit(1)
 
 
 def _reopen_standard_streams() -> None:
@@ -383,7 +396,8 @@ def run_in_child(payload_path: str, result_path: str, seconds: float, most_bytes
         if not (pid := os.fork()):
             numbers = (STDOUT, STDERR, CHANNEL, PAYLOAD, FILES)
             opened_for_child = (*outputs[:2], theirs.fileno(), program, outputs[2])
-            _run_child(dict(zip(numbers, opened_for_child, strict=True)))
+            # Without namespaces, a signal to all processes would also reach the parent.
+            run_isolated(dict(zip(numbers, opened_for_child, strict=True)), _confine_child, may_kill_all=False)
         theirs.close()
         started = time.monotonic()
         ending = _await_ending(pid, channel, outputs[0], seconds, most_bytes[0])
@@ -403,32 +417,17 @@ def run_in_child(payload_path: str, result_path: str, seconds: float, most_bytes
     os._exit(0)
 
 
-def _run_child(descriptors: dict[int, int]) -> NoReturn:
-    """Run the program in a new folder and a new process group; `descriptors` are its only open files."""
-    try:
-        kernel.close_other_descriptors(descriptors)
-        try:
-            os.setsid()
-            kernel.set_process_option(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
-            kernel.drop_capabilities()
-            if platform.machine() in AUDIT_ARCH:
-                # Install evalsuite's filter as well, because the filters of container engines differ. Podman's filter,
-                # for example, allows programs to make namespaces and mount in them.
-                own = os.getpid()
-                kernel.install_seccomp_filter(
-                    make_call_filter(platform.machine(), own_pid=own, landlock_blocks_signals=False)
-                )
-        except OSError as error:
-            report_failed_isolation(error)
-        os.chdir(tempfile.mkdtemp())
-        status = run_round(prepare_process(), "<program>")
-        if os.getpid() in _first_process:
-            try:
-                os.write(CHANNEL, status)
-            except OSError:  # The program closed the channel.
-                os._exit(0 if status == OK else 1)
-    finally:
-        os._exit(0)
+def _confine_child() -> None:
+    """Isolate the program from its parent: a new process group, no privileges, a new folder."""
+    os.setsid()
+    kernel.set_process_option(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    kernel.drop_capabilities()
+    if platform.machine() in AUDIT_ARCH:
+        # Install evalsuite's filter as well, because the filters of container engines differ. Podman's filter, for
+        # example, allows programs to make namespaces and mount in them.
+        calls = make_call_filter(platform.machine(), own_pid=os.getpid(), landlock_blocks_signals=False)
+        kernel.install_seccomp_filter(calls)
+    os.chdir(tempfile.mkdtemp())
 
 
 def _await_ending(pid: int, channel: socket.socket, output: int, seconds: float, most_output: int) -> str:
