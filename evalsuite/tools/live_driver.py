@@ -11,25 +11,22 @@ import json
 import os
 import resource
 import sys
+from typing import Any
 
 MEMORY, FILE, PROCESSOR_SECONDS = 2 << 30, 32 << 20, 60
 
 
-def _call_published_function(call: dict[str, object]) -> dict[str, object]:
+def _call_published_function(call: dict[str, Any]) -> dict[str, object]:
+    # The errors that mean that this machine lacks a module: any failed import of the file or, during the call, a
+    # missing module, unless the tool runs the model's code, because the model may have invented the module.
+    missing: type[ImportError] | tuple[()] = ImportError
     try:
-        module = importlib.import_module(str(call["module"]))
-    except ImportError as error:
+        module = importlib.import_module(call["module"])
+        missing = () if call["executes_code"] else ModuleNotFoundError
+        return {"result": getattr(module, call["name"])(**call["arguments"])}
+    except missing as error:
         return {"missing": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published file raises
-        return _make_error_answer(error)
-    arguments = call["arguments"]
-    assert isinstance(arguments, dict)  # noqa: S101 - written by the host
-    try:
-        return {"result": getattr(module, str(call["name"]))(**arguments)}
-    except ModuleNotFoundError as error:
-        # If the tool runs the model's code, a missing module is the model's fault; otherwise, this machine lacks it.
-        return _make_error_answer(error) if call["executes_code"] else {"missing": str(error)}
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a published tool raises
         return _make_error_answer(error)
 
 
