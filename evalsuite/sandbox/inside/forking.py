@@ -336,9 +336,8 @@ class ForkedProgram:
         os.close(self.out)
         if self.exceeded is not None:
             return self.exceeded
-        if os.WIFEXITED(status):
-            return f"exit {os.WEXITSTATUS(status)}"
-        return f"signal {os.WTERMSIG(status)}"
+        code = os.waitstatus_to_exitcode(status)
+        return f"exit {code}" if code >= 0 else f"signal {-code}"
 
 
 def _preload_matplotlib() -> None:

@@ -63,15 +63,12 @@ class NamespaceIsolation:
 
     def confine_child(self, key: int) -> None:  # noqa: ARG002 - Landlock needs the key
         """Isolate the child; if the kernel refuses, raise OSError, after which the child must not run a program."""
-        self._isolate_process(self._limits)
-
-    def _isolate_process(self, limits: Limits) -> None:
         # Leave the warm interpreter's process group: signals to a group, by `kill(0, ...)`, cross pid namespaces.
         os.setsid()
         kernel.enter_namespaces(kernel.NEW_MOUNTS)
         process = os.open("/proc/self", os.O_PATH)
         descriptors = {path: os.open(path, os.O_PATH) for path in self._hidden}
-        kernel.mount_tmpfs(OWN_FILES, f"size={limits.files},nr_inodes=4096,mode=1777")
+        kernel.mount_tmpfs(OWN_FILES, f"size={self._limits.files},nr_inodes=4096,mode=1777")
         for path, descriptor in descriptors.items():
             _remount_path(path, descriptor)
         # Hide /proc from programs, because it shows information about the machine.
@@ -79,7 +76,7 @@ class NamespaceIsolation:
         _switch_user_and_namespace(self._user, process)
         os.close(process)
         # Limit core dumps to 1 byte: with 0, the kernel would still start the host's program that collects core dumps.
-        kernel.limit_resources(limits, most_processes=limits.processes, most_core_bytes=1)
+        kernel.limit_resources(self._limits, most_processes=self._limits.processes, most_core_bytes=1)
         os.chdir(OWN_FILES)
         kernel.drop_capabilities()
         kernel.install_seccomp_filter(self._filter)
@@ -103,7 +100,8 @@ class NamespaceIsolation:
 
     def find_breach(self) -> str:
         """Isolate this process with a limit of 1 process, and try to fork; return "" if the kernel refuses the fork."""
-        self._isolate_process(dataclasses.replace(self._limits, processes=1))
+        self._limits = dataclasses.replace(self._limits, processes=1)
+        self.confine_child(0)
         try:
             os.fork()
         except OSError:
