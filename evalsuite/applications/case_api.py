@@ -47,9 +47,7 @@ class CaseApi:
             if self.spans is not None and (method, path) == ("POST", "/traces"):
                 return self.spans.receive_export(content)
             return await self._route_request(method, path.rstrip("/"), query, content)
-        except BadRequest as error:
-            return chat_api.make_error_answer(400, str(error))
-        except EvalsuiteError as error:
+        except (BadRequest, EvalsuiteError) as error:
             return chat_api.make_failure_answer(error)
 
     async def _route_request(self, method: str, path: str, query: str, content: bytes) -> HttpAnswer:

@@ -66,8 +66,10 @@ def make_error_answer(status: int, message: str, kind: str = "invalid_request_er
     return make_json_answer({"error": {"message": message, "type": kind, "param": None, "code": None}}, status)
 
 
-def make_failure_answer(error: errors.EvalsuiteError) -> HttpAnswer:
-    """Make the HTTP answer for a model call that failed permanently."""
+def make_failure_answer(error: BadRequest | errors.EvalsuiteError) -> HttpAnswer:
+    """Make the HTTP answer for a request that cannot be answered, or for a model call that failed permanently."""
+    if isinstance(error, BadRequest):
+        return make_error_answer(400, str(error))
     status = getattr(error, "status", None) or STATUS_OF.get(type(error), 502)
     return make_error_answer(status, str(error), type(error).__name__)
 

@@ -401,9 +401,7 @@ class GatewayServer:
             if not epoch.isdecimal() or not 1 <= int(epoch) < 10**9:
                 wrong = f"{EPOCH}: {json.dumps(epoch)[:100]}; it must be a whole number of at least 1"
                 raise chat_api.BadRequest(wrong)
-        except chat_api.BadRequest as error:
-            return _make_response(chat_api.make_error_answer(400, str(error)))
-        except EvalsuiteError as error:
+        except (chat_api.BadRequest, EvalsuiteError) as error:
             return _make_response(chat_api.make_failure_answer(error))
         # Start the ids at the current time, so that answers of all gateways have distinct ids.
         api = CaseApi(CaseModel(self, str(name), None, int(epoch)), answers=time.time_ns(), stores=False)
