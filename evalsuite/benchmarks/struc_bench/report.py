@@ -68,17 +68,15 @@ SHOWN_ERRORS = {**ERROR_TYPES, ERROR_FREE: "No error"}
 def make_report(views: Sequence[RunView]) -> Section:
     """Make the section for one run, or for several side by side."""
     lines = split_by_mode(views, name_run=False)
-    by_format = [
-        (name, line.label, tally)
+    by_format = {
+        name: [replace(line, tally=tally) for line in lines if len(tally := line.tally.where(format=written))]
         for written, name in FORMAT_NAMES.items()
-        for line in lines
-        if len(tally := line.tally.where(format=written))
-    ]
-    groups = [("all", line.label, line.tally) for line in lines] + by_format
+    }
+    groups = [(name, line) for name, part in {"all": lines, **by_format}.items() for line in part]
     # Charts have one bar or polygon per run and mode; if there is only one run and mode, one per format.
-    drawn = [(name, tally) for name, _, tally in by_format]
-    if len(lines) > 1:
-        drawn = [(line.label, line.tally) for line in lines]
+    drawn = [(line.label, line.tally) for line in lines]
+    if len(lines) == 1:
+        drawn = [(name, line.tally) for name, line in groups[1:]]
     details: list[Table | Chart] = [
         *_make_metric_tables(by_format),
         *_tabulate_passed_checks(lines),
@@ -91,7 +89,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         _make_shares_table("Abilities", ABILITIES, Tally.share, groups, ABILITIES_NOTE),
         _draw_metrics("radar", "struc_bench_abilities", "Ability map", ABILITIES, drawn),
         *_make_agreement_tables(lines),
-        _make_items_table(by_format),
+        _make_items_table(groups[len(lines) :]),
     ]
     blocks: list[Block] = [
         _make_preface(views, lines),
@@ -122,14 +120,17 @@ def _make_preface(views: Sequence[RunView], lines: Sequence[RunView]) -> Passage
     )
 
 
-# A group of cases: the name of its format ("all" for all formats), the run's label, and the cases.
-TallyGroup = tuple[str, str, Tally]
+ByFormat = Mapping[str, Sequence[RunView]]  # By a format's name, the runs and modes with this format's cases.
+CaseGroup = tuple[str, RunView]  # The name of a format ("all" for all formats), and its cases in one run and mode.
 
 
-def _tabulate_table_scores(groups: Sequence[TallyGroup]) -> Table:
+def _tabulate_table_scores(groups: Sequence[CaseGroup]) -> Table:
     rows: list[list[Cell]] = [
-        [name, label, len(tally.scored(RANKED_BY)), *(tally.share(metric) for metric in (*TABLE_SCORE, COMPILES))]
-        for name, label, tally in groups
+        [
+            *(name, line.label, len(line.tally.scored(RANKED_BY))),
+            *(line.tally.share(metric) for metric in (*TABLE_SCORE, COMPILES)),
+        ]
+        for name, line in groups
     ]
     columns = parse_columns("Format | Run | Outputs: count", [*TABLE_SCORE.values(), "Compiles"])
     note = (
@@ -158,7 +159,7 @@ def _tabulate_passed_checks(lines: Sequence[RunView]) -> Iterator[Table]:
         yield Table("Form, fact by fact", columns, rows, "Each output's own checklist is in its record and below.")
 
 
-def _make_metric_tables(by_format: Sequence[TallyGroup]) -> Iterator[Table]:
+def _make_metric_tables(by_format: ByFormat) -> Iterator[Table]:
     """Make the paper's Table 2: one row per model or run, one column per metric, one block per format."""
     columns = parse_columns("Run | Outputs: count")
     for metric, heading in METRICS.items():
@@ -169,11 +170,10 @@ def _make_metric_tables(by_format: Sequence[TallyGroup]) -> Iterator[Table]:
         "paper's Table 2 (NAACL 2024, page 15). They do not compare with this run's rows: items and prompts differ, "
         "GPT-3.5 gave the P-Scores, and the released scripts apply BARTScore to two fixed sentences."
     )
-    for name in FORMAT_NAMES.values():
+    for name, lines in by_format.items():
         rows: list[list[Cell]] = [
-            [label, len(tally.scored(RANKED_BY)), *(_estimate_metric(tally, metric) for metric in METRICS)]
-            for written, label, tally in by_format
-            if written == name
+            [line.label, len(line.tally.scored(RANKED_BY)), *(_estimate_metric(line.tally, one) for one in METRICS)]
+            for line in lines
         ]
         if rows:
             paper = ([model, None, *values] for model, values in _read_published_rows(name, METRICS))
@@ -196,21 +196,15 @@ def _estimate_metric(tally: Tally, metric: str) -> Cell:
     return tally.estimate(metric) if metric in NUMBERS else tally.share(metric)
 
 
-def _make_released_h_score_table(by_format: Sequence[TallyGroup]) -> Table:
+def _make_released_h_score_table(by_format: ByFormat) -> Table:
     """Tabulate the published H-Score, which is a sum of several parts, by format."""
-    rows: list[list[Cell]] = [
-        [
-            name,
-            label,
-            *(tally.mean(metric) for metric in RELEASED),
-            len(tally.scored(RANKED_BY)) - len(tally.scored("h_content_released")),
-        ]
-        for name, label, tally in by_format
-    ]
-    names = [name for name in FORMAT_NAMES.values() if any(row[0] == name for row in rows)]
-    rows += [[name, model, *values, None] for name in names for model, values in _read_published_rows(name, RELEASED)]
-    # The sort is stable, so that published rows stay below the run's rows of the same format.
-    rows.sort(key=lambda row: names.index(str(row[0])))
+    rows: list[list[Cell]] = []
+    for name, lines in by_format.items():
+        for line in lines:
+            unscored = len(line.tally.scored(RANKED_BY)) - len(line.tally.scored("h_content_released"))
+            rows.append([name, line.label, *(line.tally.mean(metric) for metric in RELEASED), unscored])
+        published = _read_published_rows(name, RELEASED) if lines else ()
+        rows += [[name, model, *values, None] for model, values in published]
     columns = parse_columns("Format | Run | Content (sum): number 3 | Format (sum): number 3 | No score: count")
     note = (
         "As the authors' scripts compute it, for comparison with published numbers: content is at most 2 (LaTeX "
@@ -234,11 +228,11 @@ def _make_shares_table(
     title: str,
     metrics: Mapping[str, str],
     estimate: Callable[[Tally, str], Cell],
-    groups: Sequence[TallyGroup],
+    groups: Sequence[CaseGroup],
     note: str,
 ) -> Table:
     rows: list[list[Cell]] = [
-        [name, label, *(estimate(tally, metric) for metric in metrics)] for name, label, tally in groups
+        [name, line.label, *(estimate(line.tally, metric) for metric in metrics)] for name, line in groups
     ]
     return Table(title, parse_columns("Format | Run", metrics.values()), rows, note)
 
@@ -291,12 +285,12 @@ def _make_agreement_tables(lines: Sequence[RunView]) -> Iterator[Table]:
             yield table
 
 
-def _make_items_table(by_format: Sequence[TallyGroup]) -> Table:
+def _make_items_table(groups: Sequence[CaseGroup]) -> Table:
     """Make the paper's Table 1, which describes the items; runs and modes with the same items share a row."""
     rows: dict[tuple[Cell, ...], list[Cell]] = {}
-    for name, _, tally in by_format:
+    for name, line in groups:
         # Count an item only once, whatever its number of modes and epochs.
-        items = {row.cluster: row.facts for row in tally if "words" in row.facts}.values()
+        items = {row.cluster: row.facts for row in line.tally if "words" in row.facts}.values()
         counts = Counter(kind for item in items for kind in item["names"] if kind and name == FORMAT_NAMES["markdown"])
         for kind in ["", *(label for label, count in counts.most_common(MOST_KINDS) if count > 1)] if items else []:
             chosen = [facts for facts in items if kind in ("", *facts["names"])]
