@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import SettingsError
+from evalsuite.core.errors import DatasetError, SettingsError
 
 
 def make_declarations(code: Path | None) -> Declarations:
@@ -21,6 +21,14 @@ def require_suite(*paths: str) -> None:
     for path in paths:
         if not Path(path.partition("::")[0]).exists():
             raise SettingsError(f"{path}: no such file or folder")
+
+
+def read_text_file(path: Path) -> str:
+    """Read a file as UTF-8, without the byte order mark that some editors write first."""
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
 
 
 def print_lines(lines: Iterable[object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import shlex
@@ -64,16 +65,15 @@ SHARED = (
 )
 def run_gateway(options: Namespace) -> int:
     """Serve until a signal arrives."""
-    from evalsuite.service.serving import run_until_signal
+    from evalsuite.models.choice import import_functions_from
+    from evalsuite.service.serving import serve_until_signal
 
     if not options.max_age >= 0:
         raise SettingsError(f"--max-age {options.max_age}: it must be a number of hours of at least 0, or inf")
     if not 0 <= options.port < 2**16:
         raise SettingsError(f"--port {options.port}: it must be a number from 0 (any free port) to 65535")
-    if any(model.startswith("function:") for model in options.model):
-        # Import `function:` models from the current folder, as a session imports them from its root folder.
-        sys.path.insert(0, str(Path.cwd()))
-    run_until_signal(options, make_settings({name: getattr(options, name) for name in SHARED}))
+    import_functions_from(Path.cwd(), *options.model)
+    asyncio.run(serve_until_signal(options, make_settings({name: getattr(options, name) for name in SHARED})))
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.prompts import SYSTEM_PROMPT, mark_sections
 from evalsuite.judges.rubrics import Rubric
 from evalsuite.judges.scorers import JudgeScorer
-from evalsuite.models.choice import open_backend
+from evalsuite.models.choice import import_functions_from, open_backend
 from evalsuite.models.function import FunctionBackend
 from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.judge_labels import NOT_ASKED
@@ -102,9 +101,7 @@ async def rejudge_answers(
 
 def _open_judge_gateway(settings: Settings, store: Path) -> Gateway:
     judge = settings.judge_model or ""
-    if judge.startswith("function:") and str(Path.cwd()) not in sys.path:
-        # Import the user's function from the current directory, as a run does.
-        sys.path.insert(0, str(Path.cwd()))
+    import_functions_from(Path.cwd(), judge)
     try:
         open_backend(judge, settings.judge_base_url, make_credentials(settings)).check()
     except (SettingsError, BackendUnavailable) as error:

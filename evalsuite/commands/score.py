@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options, make_model_settings
+from evalsuite.commands import read_text_file
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, escape_formula, write_count
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.output.reports.markdown import format_plain_cell, render_table
@@ -45,7 +46,7 @@ def run_score(options: argparse.Namespace) -> int:
         options.parser.error("give --reference and --prediction, or --pairs; and at most one of --json and --csv")
     score = partial(score_pair, syntax=options.format, any_order=options.any_order)
     if options.pairs is None:
-        pair = {"prediction": read_table(options.prediction), "reference": read_table(options.reference)}
+        pair = {"prediction": read_text_file(options.prediction), "reference": read_text_file(options.reference)}
         scored = [(options.prediction.name, score(pair))]
     else:
         pairs = _read_table_pairs(options.pairs)
@@ -88,14 +89,6 @@ def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, pla
         return table_score(pair["prediction"], pair["reference"], format=syntax, row_order=not any_order)
     except (TypeError, ValueError, ScoringError) as error:
         raise ScoringError(f"{place}{error}") from error
-
-
-def read_table(path: Path) -> str:
-    """Read a table's file as UTF-8, without the byte order mark that some editors write first."""
-    try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
 
 
 def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -192,7 +185,7 @@ def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
     from evalsuite.benchmarks.struc_bench.items import find_format, read_items
 
     if path.suffix in SUFFIXES:
-        yield path.stem, read_table(path), SUFFIXES[path.suffix]
+        yield path.stem, read_text_file(path), SUFFIXES[path.suffix]
     elif path.suffix == ".json" and (written := find_format(path)):
         for place, item in enumerate(read_items(path)):
             yield f"{written}-{place:03}", item.output, written

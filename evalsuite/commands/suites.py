@@ -1,6 +1,7 @@
 """The commands `evalsuite plan` and `evalsuite doctor`, which run pytest on a suite without paid requests."""
 
 import argparse
+from collections.abc import Container
 
 from evalsuite.builders.model_session import add_options
 from evalsuite.commands import require_suite, run_pytest
@@ -30,12 +31,14 @@ def run_plan(options: argparse.Namespace) -> int:
     """Let pytest collect the suite and print the plan."""
     suite = [options.suite] if options.suite else []
     require_suite(*suite)
-    named = ("baseline", "epochs", "limit", "reports")
-    arguments = [f"--model={model}" for model in options.model]
-    arguments += [f"--{name}={value}" for name in named if (value := getattr(options, name)) is not None]
-    if options.detect is not None:
-        arguments += ["-o", f"evalsuite_detect={options.detect}"]
-    return run_pytest("--plan", "-qq", "--no-header", *arguments, *suite, *options.rest)
+    models = [f"--model={model}" for model in options.model]
+    given = _write_given_options(options, ("baseline", "epochs", "limit", "reports", "detect"))
+    return run_pytest("--plan", "-qq", "--no-header", *models, *given, *suite, *options.rest)
+
+
+def _write_given_options(options: argparse.Namespace, names: Container[str]) -> list[str]:
+    values = ((option, getattr(options, option.name)) for option in OPTIONS if option.name in names)
+    return [option.write_argument(value) for option, value in values if value is not None]
 
 
 ASKED = (
@@ -66,11 +69,6 @@ def _add_doctor_options(parser: argparse.ArgumentParser) -> None:
 def run_doctor(options: argparse.Namespace) -> int:
     """Let pytest print the table, because pytest reads the ini files and conftests just as in a run."""
     require_suite(*options.suite)
-    options_given = [
-        f"{f'-o{option.ini_key}' if option.per_project else option.flag}={getattr(options, option.name)}"
-        for option in OPTIONS
-        if option.name in ASKED and getattr(options, option.name)
-    ]
     quietly = ["-p", "evalsuite.plugin", "-p", "evalsuite.plugin.doctor", "-p", "no:cacheprovider"]
     more = ["--doctor-without-programs"] if options.without_programs else []
-    return run_pytest(*quietly, *more, *options_given, *options.suite)
+    return run_pytest(*quietly, *more, *_write_given_options(options, ASKED), *options.suite)

@@ -12,7 +12,7 @@ from typing import Any
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import convert_request
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
-from evalsuite.commands import make_declarations, print_at_once, require_suite, run_pytest
+from evalsuite.commands import make_declarations, print_at_once, read_text_file, require_suite, run_pytest
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.option_values import declare_arguments
@@ -114,12 +114,9 @@ def _read_file(path: Path, spans: dict[str, dict[str, TraceSpan]]) -> Iterator[d
 
 def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each JSON value of a file with its position: a line number, or an entry's number in a list."""
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise DatasetError(path, "", f"more than {LARGEST_FILE >> 20} MiB", "smaller files; split it")
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
+    if path.stat().st_size > LARGEST_FILE:
+        raise DatasetError(path, "", f"more than {LARGEST_FILE >> 20} MiB", "smaller files; split it")
+    text = read_text_file(path)
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):

@@ -40,6 +40,10 @@ class Option:
     def ini_key(self) -> str:
         return f"evalsuite_{self.name}"
 
+    def write_argument(self, value: Any) -> str:
+        """Write the option with a value as one argument of pytest."""
+        return f"{'-o' if self.per_project else ''}{self.shown_name}={value}"
+
 
 _KINDS: dict[str, type[str | int | float | bool]] = {"int": int, "float": float, "bool": bool}
 

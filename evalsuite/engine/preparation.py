@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -25,6 +24,7 @@ from evalsuite.core.settings import (
     restore_settings,
 )
 from evalsuite.engine.checks import check_given_options, check_reports_folder, find_default_model, print_progress
+from evalsuite.models.choice import CODE, import_functions_from
 
 if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 MODELS = ("model", "judge_model", "user_model")
 ADDRESSES = ("model_base_url", "judge_base_url", "user_base_url")
-CODE = "function:"  # Prefix of the names of models that are Python functions.
 PACKAGES = ("evalsuite", "pytest", "pytest-xdist", "xllamacpp", "sacrebleu", "nltk", "jieba", "numpy", "pandas")
 """Packages whose version may change a score."""
 
@@ -90,7 +89,7 @@ def prepare_run(
     settings, selection = adopt_earlier_run(settings, root / settings.reports, selection)
     lease = _lock_resumed_run(settings)
     try:
-        add_root_to_path(settings, root)
+        import_functions_from(root, settings.model, settings.judge_model, settings.user_model)
         if runs_cases:
             _build_program_environment(settings)
             if "reports" in settings.given:
@@ -178,7 +177,7 @@ def format_options_to_repeat(settings: Mapping[str, Any]) -> str:
     """Return the options that the user must repeat to resume a run, with a space before each option."""
     options = [(option, str(settings.get(option.name) or "")) for option in OPTIONS]
     return "".join(
-        " " + shlex.quote(f"{'-o' if option.per_project else ''}{option.shown_name}={value}")
+        " " + shlex.quote(option.write_argument(value))
         for option, value in options
         if option.name in {*MODELS, *ADDRESSES} and (value.startswith(CODE) or HIDDEN in value)
     )
@@ -197,13 +196,6 @@ def _lock_resumed_run(settings: Settings) -> RunLock | None:
         # Open the journal now, so that damage that cannot be repaired is reported before any paid call.
         Database(folder / JOURNAL, read_only=True).close()
     return lease
-
-
-def add_root_to_path(settings: Settings, root: Path) -> None:
-    """Add the root directory to `sys.path` if a model is a function, because its module may be in this directory."""
-    names = (getattr(settings, option) or "" for option in MODELS)
-    if any(name.startswith(CODE) for name in names) and str(root) not in sys.path:
-        sys.path.insert(0, str(root))
 
 
 def _build_program_environment(settings: Settings) -> None:

