@@ -87,10 +87,7 @@ def load_dataset(name: str, setup: Setup) -> Dataset:
     if setup.data is None:
         raise SettingsError(f"{name} has no shipped samples; name the folder of its files with --data=DIR (DIR/{name})")
     source = replace(table_set.source, files=(options.file,)) if options.file else table_set.source
-    paths = source.find_files(setup.data)
-    if not paths:
-        raise DatasetError(setup.data, "", "no questions", f"the file {source.files[0]}, as published")
-    items = list(source.iter_samples(setup.data))
+    paths, items = source.find_files(setup.data), list(source.iter_samples(setup.data))
     for item in items:
         table = item.metadata.get("table")
         if isinstance(table, str):

@@ -23,14 +23,6 @@ def require_suite(*paths: str) -> None:
             raise SettingsError(f"{path}: no such file or folder")
 
 
-def read_text_file(path: Path) -> str:
-    """Read a file as UTF-8, without the byte order mark that some editors write first."""
-    try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(path, f"byte {error.start}", "bytes that are not UTF-8", "a text file in UTF-8") from error
-
-
 def print_lines(lines: Iterable[object]) -> None:
     """Write each line to standard output."""
     sys.stdout.writelines(f"{line}\n" for line in lines)

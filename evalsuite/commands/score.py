@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalsuite.builders.model_session import add_model_options, make_model_settings
-from evalsuite.commands import read_text_file
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, escape_formula, write_count
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.output.reports.markdown import format_plain_cell, render_table
-from evalsuite.samples.files import READERS
+from evalsuite.samples.items import read_json_lines, read_text
 
 if TYPE_CHECKING:
     from evalsuite.metrics.tables import Format, TableScore
     from evalsuite.output.reports.section import Table
 
 FIELDS = ("pair", "value", "content", "form")
+TABLE = "a file with a table"
 
 
 @declare_arguments(
@@ -46,7 +46,7 @@ def run_score(options: argparse.Namespace) -> int:
         options.parser.error("give --reference and --prediction, or --pairs; and at most one of --json and --csv")
     score = partial(score_pair, syntax=options.format, any_order=options.any_order)
     if options.pairs is None:
-        pair = {"prediction": read_text_file(options.prediction), "reference": read_text_file(options.reference)}
+        pair = {"prediction": read_text(options.prediction, TABLE), "reference": read_text(options.reference, TABLE)}
         scored = [(options.prediction.name, score(pair))]
     else:
         pairs = _read_table_pairs(options.pairs)
@@ -92,7 +92,7 @@ def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, pla
 
 
 def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    pairs = list(READERS[".jsonl"](path))
+    pairs = list(read_json_lines(path, refuse_surrogates=False))
     if not pairs:
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
     for pair in pairs:
@@ -185,7 +185,7 @@ def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
     from evalsuite.benchmarks.struc_bench.items import find_format, read_items
 
     if path.suffix in SUFFIXES:
-        yield path.stem, read_text_file(path), SUFFIXES[path.suffix]
+        yield path.stem, read_text(path, TABLE), SUFFIXES[path.suffix]
     elif path.suffix == ".json" and (written := find_format(path)):
         for place, item in enumerate(read_items(path)):
             yield f"{written}-{place:03}", item.output, written

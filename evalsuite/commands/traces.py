@@ -12,13 +12,14 @@ from typing import Any
 from evalsuite.applications.call_log import CallLog, LoggedCall, TraceSpan
 from evalsuite.applications.messages_api import convert_request
 from evalsuite.applications.spans import SPAN_ERRORS, list_spans, read_span
-from evalsuite.commands import make_declarations, print_at_once, read_text_file, require_suite, run_pytest
+from evalsuite.commands import make_declarations, print_at_once, require_suite, run_pytest
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.json_codec import dumps, encode_message, encode_record, encode_transcript
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Completion, Message
 from evalsuite.results.run_folders import JOURNAL, RunFolder
 from evalsuite.results.runs import load_run
+from evalsuite.samples.items import read_text
 
 LARGEST_FILE = 2**29  # Bytes.
 EXPECTED = "OTLP JSON, a run's records or journal, or chat logs: messages of OpenAI or Anthropic, or objects with them"
@@ -116,7 +117,7 @@ def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each JSON value of a file with its position: a line number, or an entry's number in a list."""
     if path.stat().st_size > LARGEST_FILE:
         raise DatasetError(path, "", f"more than {LARGEST_FILE >> 20} MiB", "smaller files; split it")
-    text = read_text_file(path)
+    text = read_text(path)
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):

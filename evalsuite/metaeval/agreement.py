@@ -23,7 +23,7 @@ from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import parse_format, read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Series, Table, parse_columns
 from evalsuite.results.tally import Estimate
-from evalsuite.samples.files import READERS
+from evalsuite.samples.items import read_json_lines, read_text
 from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, compute_pearson_r, compute_spearman_rho
 
 EXPECTED = (
@@ -48,11 +48,7 @@ class RatedTable:
 
 def read_rated_tables(path: Path) -> list[RatedTable]:
     """Read rated tables from a JSON list, JSON Lines, or an object with the keys `references`, `columns`, `rows`."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(path, "", f"{type(error).__name__}: {error}", EXPECTED) from error
-    records = enumerate(_parse_records(text, path), 1)
+    records = enumerate(_parse_records(read_text(path, EXPECTED), path), 1)
     tables = [_read_rated_table(record, path, f"record {place}") for place, record in records]
     if not tables:
         raise DatasetError(path, "", "no records", EXPECTED)
@@ -63,7 +59,7 @@ def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         content = json.loads(text)
     except ValueError:
-        yield from (item.fields for item in READERS[".jsonl"](path))
+        yield from (item.fields for item in read_json_lines(path, refuse_surrogates=False))
         return
     if isinstance(content, list):
         yield from content

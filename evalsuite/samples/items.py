@@ -76,15 +76,18 @@ class SourceItem:
         return DatasetError(self.path, self.locate(name) if name else self.where, found, expected)
 
 
-def read_text(path: Path) -> str:
-    """Read a file of UTF-8 text, with or without a byte-order mark."""
+PUBLISHED = "a file in the published format"
+
+
+def read_text(path: Path, expected: str = PUBLISHED) -> str:
+    """Read a file of UTF-8 text, with or without a byte-order mark; if it is missing, state what was expected."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
-        return "".join(read_lines(path))  # Raises an error that explains why the file cannot be read.
+        return "".join(read_lines(path, expected))  # Raises an error that explains why the file cannot be read.
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path, expected: str = PUBLISHED) -> Iterator[str]:
     """Yield a file's lines one by one; only a line feed ends a line, because JSON strings may have other line ends."""
     before = 0
     try:
@@ -94,7 +97,7 @@ def read_lines(path: Path) -> Iterator[str]:
                 yield line.decode("utf-8").removeprefix("" if before else "\ufeff")
                 before += len(line)
     except FileNotFoundError:
-        raise DatasetError(path, "", "no such file", "a file in the published format") from None
+        raise DatasetError(path, "", "no such file", expected) from None
     except OSError as error:
         raise DatasetError(path, "", error.strerror or str(error), "a readable file") from error
     except UnicodeDecodeError as error:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from evalsuite.core.errors import DatasetError
 from evalsuite.core.types import Sample
 from evalsuite.samples.files import READERS, SampleFields, make_samples
 from evalsuite.samples.items import SourceItem
@@ -33,11 +34,14 @@ class PublishedDataset:
         """Read the samples.
 
         Raises:
-            DatasetError: a file does not have the published form, or there are zero items.
+            DatasetError: a file is missing or does not have the published form, or there are zero items.
         """
+        paths = self.find_files(folder)
+        if not paths:
+            raise DatasetError(folder, "", "no questions", f"the file {self.files[0]}, as published")
         items = (
             replace(item, fields={FILE: path.relative_to(folder).as_posix(), **item.fields})
-            for path in self.find_files(folder)
+            for path in paths
             for item in (self.read or READERS[path.suffix.lower()])(path)
         )
         return make_samples(self.fields, folder, items)

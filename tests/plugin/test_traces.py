@@ -222,7 +222,7 @@ def test_values_of_every_kind_are_read(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("{", "line 1: found no JSON"),
-        ("\xff", "bytes that are not UTF-8"),
+        ("\xff", "byte 0: found the byte 0xff, expected UTF-8 text"),
         ("[1]", "entry 1: found what cannot be read"),
         ("[" * 100_000, "no JSON"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"startTimeUnixNano": "x"}]}]}]}', "cannot be read"),

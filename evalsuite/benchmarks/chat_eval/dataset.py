@@ -275,10 +275,7 @@ def read_published_set(name: str, folder: Path) -> Iterator[Sample]:
     Raises:
         DatasetError: the folder lacks the data set's files, or an item does not have the published format.
     """
-    source = PAIR_SETS[name]
-    if not source.find_files(folder):
-        raise DatasetError(folder, "", "no file of the set", f"files as published, such as {source.files[0]}")
-    for sample in source.iter_samples(folder):
+    for sample in PAIR_SETS[name].iter_samples(folder):
         case = f"{name}-{sample.id}"
         systems = sample.metadata.get("systems", [])
         cluster = f"{name}-{sample.tags['cluster']}" if "cluster" in sample.tags else case

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.keywords import read_options
@@ -162,11 +162,6 @@ class ToolEyesOptions:
     max_tokens: int | None = None
     observation_limit: int = OBSERVATION_LIMIT  # Maximum length of an observation in characters.
 
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Self:
-        """Read and check the options of a run."""
-        return read_options("ToolEyes", cls, setup.args)
-
     def __post_init__(self) -> None:
         for name in ("queries", "max_turns", "patience", "max_tokens", "observation_limit"):
             value = getattr(self, name)
@@ -200,7 +195,7 @@ def load_dataset(setup: Setup) -> Dataset:
         if (subject := query.metadata["subject"]) not in documents:
             expected = f"one of the {len(documents)} subjects of {LIBRARY}"
             raise DatasetError(path, f"query {query.id}, field 'path'", repr(subject), expected)
-    options = ToolEyesOptions.from_setup(setup)
+    options = read_options("ToolEyes", ToolEyesOptions, setup.args)
     by_scenario: dict[str, list[Sample]] = {}
     for query in _select_runnable_queries(queries, options):
         by_scenario.setdefault(query.tags["scenario"], []).append(query)

@@ -9,6 +9,7 @@ from typing import Any
 from evalsuite.benchmarks.tool_eyes.dataset import RELEASED_MODES, ToolEyesOptions
 from evalsuite.benchmarks.tool_eyes.released import ReleasedReAct, read_prompts
 from evalsuite.core.errors import SettingsError
+from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Model, Setup
 from evalsuite.core.types import Message, Sample, Transcript
 from evalsuite.solvers.episode import PARAMETERS, ToolLoop
@@ -36,7 +37,7 @@ class ToolEyesSolver:
     """Runs each sample in its mode; each episode has its own instances of tools and its own position in a recording."""
 
     def __init__(self, setup: Setup) -> None:
-        self.options, self.data = ToolEyesOptions.from_setup(setup), setup.data
+        self.options, self.data = read_options("ToolEyes", ToolEyesOptions, setup.args), setup.data
         # Without a judge, the model under test also simulates the tools and the user; records and the report say so.
         kept = Path(self.options.observations) if self.options.observations else setup.reports
         self.simulator = simulated.SimulatingModel(

@@ -109,7 +109,7 @@ def test_a_judge_that_knows_the_right_answers_agrees_with_people_on_every_set(tm
         ("mt_bench/human.jsonl", {**VOTE, "turn": 3}, "turn 3 of 2"),
         ("llmbar/dataset.json", {"input": "a", "label": 1}, "output_1"),
         ("judgebench/a.jsonl", {**JUDGED, "label": "A>B", "response_A": 5}, "'response_A' is 5, not text"),
-        ("judgebench/a.txt", {}, "no file of the set"),
+        ("judgebench/a.txt", {}, "found no questions"),
     ],
 )
 def test_an_item_in_another_form_is_refused_with_its_place(tmp_path: Path, name: str, item: Any, problem: str) -> None:

@@ -237,8 +237,8 @@ def test_options_that_do_not_exist_or_make_no_sense_are_refused() -> None:
             load_dataset(setup(**unclear))
 
 
-def test_the_paper_s_limits_hold_for_the_published_queries(tmp_path: Path) -> None:
-    options = ToolEyesOptions.from_setup(Setup("local:smollm2", data=folder(tmp_path), modes=("paper",)))
+def test_the_paper_s_limits_hold_unless_others_are_given() -> None:
+    options = ToolEyesOptions()
     assert (options.max_turns, options.patience, options.queries) == (9, None, None)
 
 
