@@ -19,6 +19,7 @@ from typing import Any
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import BackendUnavailable, RunError, write_count
 from evalsuite.journal.database import Database
+from evalsuite.journal.lease import RunLock
 from evalsuite.output.reports.write import RunReport, write_run_report
 from evalsuite.results.merge import merge_runs
 from evalsuite.results.run_folders import JOURNAL, RunFolder, check_run_name
@@ -126,6 +127,8 @@ class ShardedRun:
             # A gateway's store means that an earlier driver died; this run then reuses the stored answers.
             check_run_name(reports, name)
         self.path.mkdir(parents=True, exist_ok=True)
+        # Two drivers must not join their shards into one run; the lock ends with this process.
+        self._lease = RunLock(self.path)
         self.cases: set[str] = set()  # The cases that have ended; a shard that runs again reports its cases again.
         self._statuses: list[int] = []
 

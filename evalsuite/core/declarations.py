@@ -153,11 +153,10 @@ def _require_declaration(root: Path, file: Path, place: str, function: Sequence[
         raise SettingsError(f"{place} declares no benchmark any more")
 
 
-def is_benchmark_declared(file: Path, name: str) -> bool:
-    """Tell whether a decorator `@benchmark(...)` in a file names this benchmark; the file is parsed, never imported."""
-    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+def list_decorator_words(file: Path) -> set[str]:
+    """List the words in a file's `@benchmark` decorators, among them benchmarks' names; the file is not imported."""
     decorators = _list_benchmark_decorators(ast.walk(_parse_benchmark_file(file)))
-    return any(word.search(ast.unparse(decorator)) for decorator in decorators)
+    return {word for decorator in decorators for word in re.findall(r"\w+", ast.unparse(decorator))}
 
 
 def list_benchmark_names(file: Path) -> set[str]:

@@ -331,17 +331,14 @@ class Gateway:
             return dataclasses.replace(usage, unpriced=usage.calls)
         return dataclasses.replace(usage, cost=price.compute_usage_cost(usage), unpriced=0)
 
-    def list_inferred_rates(self) -> list[float]:
-        """List the inferred rates of servers, in requests per second."""
-        return [rate for upstream in list(self._upstreams.values()) if (rate := upstream.limiter.pacing.rate)]
+    @property
+    def upstreams(self) -> list[Upstream]:
+        """The models that were called so far; other threads may read this list."""
+        return list(self._upstreams.values())
 
     def describe_outages(self) -> list[str]:
         """Describe each outage: the server, the time since its first failure, and the time until the next probe."""
-        return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_outage())]
-
-    def describe_pauses(self) -> list[str]:
-        """Describe each server that refuses everything, and the time until the server gets its next request."""
-        return [words for upstream in list(self._upstreams.values()) if (words := upstream.describe_pause())]
+        return [words for upstream in self.upstreams if (words := upstream.describe_outage())]
 
     def _report_unavailable_model(self, upstream: Upstream, error: errors.BackendUnavailable) -> None:
         """Report an unavailable model once, unless its backend answered earlier, because it may then recover."""
@@ -356,10 +353,6 @@ class Gateway:
         A replay has the usage of the run that it replays, although a replay pays nothing.
         """
         return sum((self._used[key] for key in sorted(self._used.keys() - self._cancelled)), Usage())
-
-    @property
-    def waiting_call_count(self) -> int:
-        return sum(upstream.limiter.waiting for upstream in self._upstreams.values())
 
     def reset_for_next_run(self) -> None:
         """Prepare the gateway for the next run in this process: reset the usage, and try unavailable models again."""

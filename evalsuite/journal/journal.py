@@ -69,11 +69,9 @@ class Journal:
     @property
     def has_exported_records(self) -> bool:
         """Whether `records.jsonl` contains all records."""
-        if self.session == 0:
-            return True
-        latest = self.database.read_row("SELECT coalesce(max(number), 0) FROM records")[0]
-        done = self.database.read_row("SELECT exported FROM sessions WHERE id = ?", self.session)
-        return done is not None and done[0] == latest
+        query = "SELECT exported = (SELECT coalesce(max(number), 0) FROM records) FROM sessions WHERE id = ?"
+        row = self.database.read_row(query, self.session)
+        return self.session == 0 or bool(row and row[0])
 
     def store_plan(self, cases: Iterable[PlannedCase], part: int = 1, earlier_count: int = 0) -> None:
         """Store the session's cases; a later part of a run also takes over the plans of the earlier parts.

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalsuite.core.declarations import is_benchmark_declared, list_benchmark_names
+from evalsuite.core.declarations import list_benchmark_names, list_decorator_words
 from evalsuite.core.errors import EvalsuiteError, RunError, describe_exception, escape_for_terminal, write_count
 from evalsuite.engine.checks import check_callability
 from evalsuite.engine.signals import install_signal_handlers
@@ -384,13 +384,13 @@ def find_lowest_exit_status(config: pytest.Config) -> int:
     return INCOMPLETE if is_verdict_expected(config) and not is_worker(config) else 0
 
 
-def find_benchmarks_declared_elsewhere(names: Iterable[str], config: pytest.Config, reports_folder: Path) -> set[str]:
+def find_benchmarks_declared_elsewhere(names: set[str], config: pytest.Config, reports_folder: Path) -> set[str]:
     """Find the named benchmarks that are declared in test files outside of this session's paths."""
     collected = _list_selected_paths(config)
     found: set[str] = set()
     for file in _list_test_files(config.rootpath, config, reports_folder):
         if not any(file.is_relative_to(path) for path in collected):
-            found |= {name for name in names if name not in found and is_benchmark_declared(file, name)}
+            found |= names & list_decorator_words(file)
     return found
 
 

@@ -167,7 +167,7 @@ class LiveLine:
         total = len(self._listener.items)
         parts = [(0, f"evalsuite {self._done}/{write_count(total, 'case')}"), (4, write_count(answers, "answer"))]
         parts += [(1, outage) for outage in gateway.describe_outages()]
-        parts += [(1, pause) for pause in gateway.describe_pauses()]
+        parts += [(1, pause) for upstream in gateway.upstreams if (pause := upstream.describe_pause())]
         parts += [(1, waits) for waits in self._listener.run.describe_waiting_batches()]
         parts += [
             (5, f"{write_count(connections.in_flight, 'call')} in flight"),
@@ -175,7 +175,7 @@ class LiveLine:
         ]
         if paid.cost:
             parts.append((3, f"${paid.cost:.4f}"))
-        for rate in gateway.list_inferred_rates():
+        for rate in filter(None, (upstream.limiter.pacing.rate for upstream in gateway.upstreams)):
             words = f"{rate:.0f} requests/s" if rate >= 2 else f"{write_count(round(60 * rate), 'request')}/min"
             parts.append((7, f"held to {words}"))
         seconds = estimate_seconds_left(now - self._started, self._done, answers, total)

@@ -155,6 +155,7 @@ def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
     ledger = gateway.ledger
     shares = {(name,): share.paid.cost for name, share in getattr(ledger, "shares", {}).items()}
     served = {(name,): gateway.served[name] for name in ("kept", "joined", "asked")}
+    waiting = sum(upstream.limiter.waiting for upstream in gateway.upstreams)
     served_help = "requests: kept in the store, joined to a call under way, asked"
     families: list[tuple[str, str, str, tuple[str, ...], Mapping[Any, float]]] = [
         ("answers_total", "counter", "answers given", ("client", "model"), counts.answers),
@@ -162,7 +163,7 @@ def format_metrics(gateway: Gateway, counts: AnswerCounts) -> str:
         ("errors_total", "counter", "requests that failed for good", ("client", "kind"), counts.errors),
         ("requests_total", "counter", served_help, ("served",), served),
         ("calls_in_flight", "gauge", "calls under way", (), {(): gateway.limiter.connections.in_flight}),
-        ("calls_waiting", "gauge", "calls that wait for their turn", (), {(): gateway.waiting_call_count}),
+        ("calls_waiting", "gauge", "calls that wait for their turn", (), {(): waiting}),
         ("servers_down", "gauge", "model servers that are down", (), {(): len(gateway.describe_outages())}),
         ("keeping", "gauge", "1 while answers can be kept", (), {(): int(not gateway.lost)}),
         ("spent_dollars", "gauge", "US dollars over the store's life", (), {(): ledger.paid.cost}),
