@@ -14,6 +14,7 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 from urllib.request import getproxies
@@ -73,7 +74,7 @@ class ServerAnswer:
 class DirectClient(httpx2.AsyncClient):
     """Sends requests over aiohttp, in half the time of httpx's own connections.
 
-    There are no cookies, redirects, authentication flows or event hooks.
+    Cookies, redirects, authentication flows and event hooks of httpx are not used.
     """
 
     def __init__(self, access: Access, *, tls: bool) -> None:
@@ -278,6 +279,10 @@ class OpenAIClient:
         self.client: AsyncOpenAI = open_client(address, access, self._http_client)
         self._prepared: dict[str, Mapping[str, Any]] = {}
 
+    @cached_property
+    def _rehearsal_client(self) -> AsyncOpenAI:
+        return open_client(self._address, self._access, RehearsalClient(self._access, tls=False))
+
     async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
     ) -> ServerAnswer:
@@ -286,8 +291,7 @@ class OpenAIClient:
             response = await self._post_with_openai_package(self.client, path, content, headers, query)
             return ServerAnswer(response.status_code, response.headers, response.headers.raw, response.content)
         if path not in self._prepared:
-            client = open_client(self._address, self._access, RehearsalClient(self._access, tls=False))
-            rehearsed = await self._post_with_openai_package(client, path, b"{}", {}, {})
+            rehearsed = await self._post_with_openai_package(self._rehearsal_client, path, b"{}", {}, {})
             self._prepared[path] = prepare_call(rehearsed.request)
         return await self._http_client.send_call(self._prepared[path], content)
 
