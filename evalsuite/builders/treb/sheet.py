@@ -422,9 +422,8 @@ def make_sheet(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> Shee
     """Make a table from rows; the first row is the header; return the reason if the table is unsuitable."""
     cells = [[cell.strip() for cell in row] for row in rows]
     cells = [row for row in cells if any(row)]
-    width = max(map(len, cells), default=0)
-    columns = [[*column] for column in zip(*(row + [""] * (width - len(row)) for row in cells), strict=True)]
-    columns = _normalise_numbers([column for column in columns if any(column)], decimal_commas=delimiter != ",")
+    columns = [[*column] for column in itertools.zip_longest(*cells, fillvalue="") if any(column)]
+    columns = _normalise_numbers(columns, decimal_commas=delimiter != ",")
     lines = list(zip(*columns, strict=True))
     if not lines:
         return "it has no rows"

@@ -4,6 +4,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from evalsuite.metrics.tables.grid import CellGrid, Format, normalise_text
@@ -48,8 +49,7 @@ def _list_json_tables(value: Any, name: str, depth: int) -> Iterator[CellGrid]:
         if len(bodies) == 1 and (head := next((item for item in heads if len(item) == len(bodies[0][0])), None)):
             rows = [head, *bodies[0]]
         elif value and len(heads) == len(value):
-            width = max(map(len, heads))
-            rows = [list(value), *map(list, zip(*(item + [""] * (width - len(item)) for item in heads), strict=True))]
+            rows = [list(value), *map(list, zip_longest(*heads, fillvalue=""))]
         elif value and all(isinstance(item, dict) and _is_flat_record(item) for item in value.values()):
             rows = _list_rows([{"": key, **item} for key, item in value.items()])
         elif value and _is_flat_record(value):
