@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalsuite.core.types import Sample
 from evalsuite.sandbox import Execution, TableFile
-from evalsuite.solvers.program_text import find_last_box_content, find_last_boxed_answer, strip_latex
+from evalsuite.solvers.program_text import find_last_boxed_answer, strip_latex
 from evalsuite.solvers.programs import format_result, interleaved
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def test_long_results_are_shown_by_their_beginning_and_end() -> None:
     ],
 )
 def test_the_last_complete_box_is_read_with_its_nested_braces(text: str, boxed: str | None) -> None:
-    assert find_last_box_content(text) == boxed
+    assert find_last_boxed_answer(text) == (None if boxed is None else strip_latex(boxed))
 
 
 nested = st.recursive(
@@ -159,7 +159,7 @@ nested = st.recursive(
 
 @given(content=nested, before=st.text("ab{}\\ ", max_size=10), after=st.text("ab} ", max_size=10))
 def test_any_balanced_content_comes_out_of_its_box(content: str, before: str, after: str) -> None:
-    assert find_last_box_content(f"{before}\\boxed{{{content}}}{after}") == content.strip()
+    assert find_last_boxed_answer(f"{before}\\boxed{{{content}}}{after}") == strip_latex(content.strip())
 
 
 def test_conversations_at_the_same_time_do_not_share_variables(program_runner: Any, scripted: Any) -> None:
@@ -175,12 +175,12 @@ def test_conversations_at_the_same_time_do_not_share_variables(program_runner: A
 
 def test_any_number_of_boxes_that_never_close_is_read_once() -> None:
     endless = r"\boxed{" * 200_000
-    assert find_last_box_content(endless) is None
-    assert find_last_box_content(r"\boxed{7} " + endless) == "7"
+    assert find_last_boxed_answer(endless) is None
+    assert find_last_boxed_answer(r"\boxed{7} " + endless) == "7"
 
 
 def test_a_box_behind_a_line_break_of_latex_is_a_box() -> None:
-    assert find_last_box_content(r"so \\\boxed{a\\}") == r"a\\"
+    assert find_last_boxed_answer(r"so \\\boxed{a\\}") == r"a\\"
 
 
 @pytest.mark.parametrize(
