@@ -6,7 +6,7 @@ A wanted table without a predicted table counts 0.0. The arguments `prediction`,
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Literal
@@ -73,14 +73,22 @@ LONGEST_SPAN = 6  # Maximum digits of `colspan` and `rowspan`: a span with more 
 MOST_STEPS = 1_000_000  # Maximum product of the two trees' numbers of nodes; a larger product would take minutes.
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class TableNode:
     """A node of a table's tree, such as the table, a row or a cell."""
 
     tag: str
     spans: tuple[int, int] = (1, 1)  # The columns and rows that a cell covers.
-    content: list[str] = field(default_factory=list)  # A cell's text, with one entry per character or inline tag.
-    children: "list[TableNode]" = field(default_factory=list)  # The child elements; cells have none.
+    content: Sequence[str] = ()  # A cell's text, with one entry per character or inline tag.
+
+
+@dataclass(frozen=True, slots=True)
+class TableTree:
+    """A table as a tree of rows and cells; cells have no child nodes."""
+
+    nodes: list[TableNode]  # The nodes in postorder; the last node is the table.
+    leftmost: list[int]  # For each node, the index of its leftmost leaf.
+    size: int  # The number of elements in the table, also within cells.
 
 
 def teds(prediction: Any, reference: Any, *, format: str | None = None) -> float:  # noqa: A002
@@ -117,7 +125,7 @@ def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_c
     else:
         predicted, wanted = ([_make_grid_tree(table) for table in side.tables] for side in sides)
     scores = [
-        _compute_tree_similarity(*predicted[pair.predicted], *wanted[place], with_content=with_content)
+        _compute_tree_similarity(predicted[pair.predicted], wanted[place], with_content=with_content)
         if pair.predicted is not None and pair.predicted < len(predicted)
         else 0.0
         for place, pair in enumerate(match.content.pairs)
@@ -126,26 +134,30 @@ def _compute_teds(prediction: Any, reference: Any, markup: str | None, *, with_c
     return sum(scores) / len(scores)
 
 
-def _read_html_trees(markup: str) -> list[tuple[TableNode, int]]:
-    """Return the tables that have cells as trees, each with the number of elements within it."""
+def _read_html_trees(markup: str) -> list[TableTree]:
+    """Return the tables that have cells as trees."""
     from bs4 import BeautifulSoup
 
-    trees = list[tuple[TableNode, int]]()
+    trees = list[TableTree]()
     for table in BeautifulSoup(markup.encode("utf-8", "replace").decode("utf-8"), "lxml").find_all("table"):
         if not table.find(["td", "th"]):
             continue
-        trees.append((TableNode("table"), len(table.find_all(True))))
+        tree = TableTree([], [], len(table.find_all(True)))
+        trees.append(tree)
         # Avoid recursion, because markup may be nested to any depth.
-        waiting: list[tuple[Any, TableNode]] = [(table, trees[-1][0])]
+        waiting: list[tuple[Any, int | None]] = [(table, None)]
         while waiting:
-            element, node = waiting.pop()
-            for child in element.find_all(True, recursive=False):
-                if child.name in {"td", "th"}:
-                    spans = (_read_span(child.get("colspan")), _read_span(child.get("rowspan")))
-                    node.children.append(TableNode("td", spans, _list_characters_and_tags(child)))
-                else:
-                    node.children.append(TableNode(child.name))
-                    waiting.append((child, node.children[-1]))
+            element, start = waiting.pop()
+            if start is not None:
+                tree.nodes.append(TableNode(element.name))
+                tree.leftmost.append(start)
+            elif element.name in {"td", "th"}:
+                spans = (_read_span(element.get("colspan")), _read_span(element.get("rowspan")))
+                tree.leftmost.append(len(tree.nodes))
+                tree.nodes.append(TableNode("td", spans, _list_characters_and_tags(element)))
+            else:
+                waiting.append((element, len(tree.nodes)))
+                waiting += [(child, None) for child in reversed(element.find_all(True, recursive=False))]
     return trees
 
 
@@ -166,56 +178,36 @@ def _list_characters_and_tags(cell: Any) -> list[str]:
     return tokens
 
 
-def _make_grid_tree(table: CellGrid) -> tuple[TableNode, int]:
-    """Return a table as a tree of rows and cells, and the number of rows and cells in it."""
+def _make_grid_tree(table: CellGrid) -> TableTree:
     covered = {
         (row, column): span
         for span in table.spans
         for row in range(span.row, span.row + span.rows)
         for column in range(span.column, span.column + span.columns)
     }
-    root = TableNode("table")
+    nodes, leftmost = list[TableNode](), list[int]()
     for place, texts in enumerate(table.rows):
-        row = TableNode("tr")
+        start = len(nodes)
         for column, text in enumerate(texts):
             span = covered.get((place, column))
-            if span is None:
-                row.children.append(TableNode("td", content=list(text)))
-            elif (span.row, span.column) == (place, column):
-                row.children.append(TableNode("td", (span.columns, span.rows), list(text)))
-        root.children.append(row)
-    return root, len(table.rows) + sum(len(row.children) for row in root.children)
+            if span is None or (span.row, span.column) == (place, column):
+                spans = (span.columns, span.rows) if span else (1, 1)
+                leftmost.append(len(nodes))
+                nodes.append(TableNode("td", spans, text))
+        nodes.append(TableNode("tr"))
+        leftmost.append(start)
+    return TableTree([*nodes, TableNode("table")], [*leftmost, 0], len(nodes))
 
 
-def _compute_tree_similarity(
-    one: TableNode, size: int, two: TableNode, other_size: int, *, with_content: bool
-) -> float:
-    (first, first_leaves), (second, second_leaves) = _list_in_postorder(one), _list_in_postorder(two)
-    _require_few_pairs("TEDS", "elements", len(first), len(second), MOST_STEPS)
-    rename = [[_measure_rename_cost(a, b, with_content=with_content) for b in second] for a in first]
-    trees = [[0.0] * len(second) for _ in first]
-    for i in _find_keyroots(first_leaves):
-        for j in _find_keyroots(second_leaves):
-            _fill_subtree_distances(first_leaves, second_leaves, i, j, rename, trees)
+def _compute_tree_similarity(one: TableTree, two: TableTree, *, with_content: bool) -> float:
+    _require_few_pairs("TEDS", "elements", len(one.nodes), len(two.nodes), MOST_STEPS)
+    rename = [[_measure_rename_cost(a, b, with_content=with_content) for b in two.nodes] for a in one.nodes]
+    trees = [[0.0] * len(two.nodes) for _ in one.nodes]
+    for i in _find_keyroots(one.leftmost):
+        for j in _find_keyroots(two.leftmost):
+            _fill_subtree_distances(one.leftmost, two.leftmost, i, j, rename, trees)
     # Clip at 0, because the distance can exceed the larger tree's size: a row is never renamed to a cell.
-    return max(0.0, 1.0 - trees[-1][-1] / max(size, other_size, 1))
-
-
-def _list_in_postorder(root: TableNode) -> tuple[list[TableNode], list[int]]:
-    """Return the nodes in postorder, and for each node the index of its leftmost leaf."""
-    nodes: list[TableNode] = []
-    leftmost: list[int] = []
-    # Avoid recursion, because markup may be nested to any depth.
-    waiting: list[tuple[TableNode, int | None]] = [(root, None)]
-    while waiting:
-        node, start = waiting.pop()
-        if start is None:
-            waiting.append((node, len(nodes)))
-            waiting += [(child, None) for child in reversed(node.children)]
-        else:
-            leftmost.append(start)
-            nodes.append(node)
-    return nodes, leftmost
+    return max(0.0, 1.0 - trees[-1][-1] / max(one.size, two.size, 1))
 
 
 def _find_keyroots(leftmost: list[int]) -> list[int]:
