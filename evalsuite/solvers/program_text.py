@@ -249,8 +249,11 @@ _SPACE = re.compile(r"\\[,;: ]|~")
 _ESCAPED = re.compile(r"\\([%$&_#])")
 
 
-def find_last_box_content(text: str) -> str | None:
-    r"""Return the content of the last complete `\boxed{...}`; None without a box. Escaped braces do not count."""
+def find_last_boxed_answer(text: str) -> str | None:
+    r"""Return the answer in the last complete box in plain words, such as Paris for `\boxed{\text{Paris}}`.
+
+    The result is None without a box. Escaped braces do not count.
+    """
     # One entry per open brace: where the box's content begins, or None if the brace does not open a box.
     opened: list[int | None] = []
     start, end = -1, -1
@@ -261,13 +264,7 @@ def find_last_box_content(text: str) -> str | None:
             content = opened.pop()
             if content is not None and content > start:
                 start, end = content, sign.start()
-    return None if start < 0 else text[start:end].strip()
-
-
-def find_last_boxed_answer(text: str) -> str | None:
-    r"""Return the last box's answer in plain words, such as Paris for `\boxed{\text{Paris}}`; None without a box."""
-    boxed = find_last_box_content(text)
-    return None if boxed is None else strip_latex(boxed)
+    return None if start < 0 else strip_latex(text[start:end].strip())
 
 
 def remove_box(text: str) -> str:
