@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from evalsuite.core.declarations import Declarations
-from evalsuite.core.errors import DatasetError, SettingsError
+from evalsuite.core.errors import SettingsError
 
 
 def make_declarations(code: Path | None) -> Declarations:
