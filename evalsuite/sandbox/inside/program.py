@@ -29,7 +29,7 @@ import traceback
 import types
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from . import kernel
 from .calls import AUDIT_ARCH, make_call_filter
@@ -41,14 +41,15 @@ SHOWN_FRAMES, SHOWN_COLUMNS = 1000, 300
 # program could forge them.
 LOADED, OK, RAISED, NO_TABLE, UNFIT = b"l", b"o", b"r", b"t", b"u"
 
+T = TypeVar("T")
 _first_process: set[int] = set()
 
 
 def run_isolated(descriptors: dict[int, int], isolate: Callable[[], None], *, may_kill_all: bool = True) -> NoReturn:
     """Keep only these descriptors, isolate this process, and run a program's rounds; report if isolation fails.
 
-    With `may_kill_all`, the program's other processes are killed after each round; the isolation must then confine a
-    signal to all processes to the program.
+    With `may_kill_all`, a signal to all processes ends the program's other processes after each round; the isolation
+    must then keep the signal from processes that are not the program's.
     """
     try:  # The process must exit in any case, because it must never return to the code of its parent.
         kernel.close_other_descriptors(descriptors)
@@ -136,15 +137,22 @@ def run_round(variables: dict[str, Any], title: str) -> bytes:
         os.write(CHANNEL, LOADED)
     _rerun_earlier_rounds(earlier, variables)
     linecache.cache[title] = (len(code), None, code.splitlines(keepends=True), title)
-    program, before = ProgramRound(code, title, variables), list_files()
-    steps: list[Callable[[], None]] = [program.run_code, lambda: save_open_figures(before)]
+    before = list_files()
+    value, error_of_code = _run_and_catch(partial(_run_code, code, title, variables))
+
+    def show_value() -> None:
+        if is_last:  # If the program has printed anything, this is its output.
+            _flush_output()
+        if value is not None and not (is_last and os.fstat(STDOUT).st_size):
+            print(value)  # noqa: T201 - the program's output
+
+    steps: list[Callable[[], None]] = [lambda: save_open_figures(before)]
     if is_last:
         # Do what Python does before it exits: wait for threads, then call functions registered with `atexit`.
-        steps += [threading._shutdown, atexit._run_exitfuncs, program.show_unless_printed]  # type: ignore[attr-defined]  # noqa: SLF001
-    else:
-        steps += [program.show_value]
+        steps += [threading._shutdown, atexit._run_exitfuncs]  # type: ignore[attr-defined]  # noqa: SLF001
     # Flushing can also raise errors, because the program may have replaced or closed its output.
-    errors = list(filter(None, map(_run_and_catch, [*steps, _flush_output])))
+    later_errors = [_run_and_catch(step)[1] for step in [*steps, show_value, _flush_output]]
+    errors = list(filter(None, [error_of_code, *later_errors]))
     if os.getpid() in _first_process:
         send_changed_files(before)
     if errors:
@@ -159,64 +167,47 @@ def _rerun_earlier_rounds(earlier: list[str], variables: dict[str, Any]) -> None
     printed, nowhere = os.dup(STDOUT), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     for number, code in enumerate(earlier, 1):
-        _run_and_catch(ProgramRound(code, f"<program {number}>", variables).run_code)
+        _run_and_catch(partial(_run_code, code, f"<program {number}>", variables))
         _run_and_catch(_flush_output)
     os.dup2(printed, STDOUT)
 
 
-def _run_and_catch(step: Callable[[], None]) -> str:
-    """Run one step of the program; return the error as text, or "" on success."""
+def _run_and_catch(step: Callable[[], T]) -> tuple[T | None, str]:
+    """Run one step of the program; return its result, and the error as text, or "" on success."""
     try:
-        step()
+        return step(), ""
     except SystemExit as ending:
-        return "" if ending.code is None or ending.code == 0 else f"SystemExit: {ending.code}"
+        return None, "" if ending.code is None or ending.code == 0 else f"SystemExit: {ending.code}"
     except BaseException as error:  # noqa: BLE001 - a program may raise anything
-        return _format_traceback(error)
-    return ""
+        return None, _format_traceback(error)
 
 
-class ProgramRound:
-    """The code of one round, and the value of its last expression, which is printed as in a notebook."""
+def _run_code(code: str, title: str, variables: dict[str, Any]) -> Any:
+    """Run the code of one round, which may contain `await` outside of functions, as in a notebook.
 
-    def __init__(self, code: str, title: str, variables: dict[str, Any]) -> None:
-        self._code, self._title, self._variables = code, title, variables
-        self._value: Any = None
-
-    def run_code(self) -> None:
-        """Run the code, and keep the value of its last expression."""
-        tree = ast.parse(self._code, self._title)
-        if "pip" in self._code:
-            _ignore_installations()
-        if "plt" in self._code and "plt" not in self._variables and "matplotlib" not in self._code:
-            with contextlib.suppress(ImportError):
-                self._variables["plt"] = importlib.import_module("matplotlib.pyplot")
-        if "IPython" in self._code or "get_ipython" in self._code:
-            _install_notebook_functions(self._variables)
-        final = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        self._execute_tree(tree, "exec")
-        if isinstance(final, ast.Expr):
-            self._value = self._execute_tree(ast.Expression(final.value), "eval")
-
-    def _execute_tree(self, tree: ast.Module | ast.Expression, mode: str) -> Any:
-        """Run code; as in a notebook, it may contain `await` outside of functions."""
-        code = compile(tree, self._title, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        result = eval(code, self._variables)  # noqa: S307 - this is the sandbox
-        if code.co_flags & inspect.CO_COROUTINE:
+    Return the value of its last expression; None if it ends with another statement.
+    """
+    tree = ast.parse(code, title)
+    if "pip" in code:
+        _ignore_installations()
+    if "plt" in code and "plt" not in variables and "matplotlib" not in code:
+        with contextlib.suppress(ImportError):
+            variables["plt"] = importlib.import_module("matplotlib.pyplot")
+    if "IPython" in code or "get_ipython" in code:
+        _install_notebook_functions(variables)
+    parts: list[tuple[ast.Module | ast.Expression, str]] = [(tree, "exec")]
+    if tree.body and isinstance(final := tree.body[-1], ast.Expr):
+        parts.append((ast.Expression(final.value), "eval"))
+        tree.body.pop()
+    value = None
+    for part, mode in parts:
+        compiled = compile(part, title, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        value = eval(compiled, variables)  # noqa: S307 - this is the sandbox
+        if compiled.co_flags & inspect.CO_COROUTINE:
             import asyncio
 
-            return asyncio.run(result)
-        return result
-
-    def show_value(self) -> None:
-        """Print the value of the last expression, unless it is None."""
-        if self._value is not None:
-            print(self._value)  # noqa: T201 - the program's output
-
-    def show_unless_printed(self) -> None:
-        """Print the value of the last expression if the program has printed nothing."""
-        _flush_output()
-        if os.fstat(STDOUT).st_size == 0:
-            self.show_value()
+            value = asyncio.run(value)
+    return value
 
 
 def _display_values(*values: Any) -> None:
