@@ -112,7 +112,7 @@ class CaseApi:
         earlier = self._conversations.get(str(previous), ())
         if overrides.get("api") == "responses":
             asked = responses_api.make_forwarded_request(body, earlier, overrides)
-        elif previous is None or previous in self._conversations:
+        elif previous is None or str(previous) in self._conversations:
             asked = responses_api.convert_request(body, earlier)
         else:
             raise BadRequest(f"previous_response_id: no stored response of this case has the id {previous!r}")

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,15 @@ STATUS_OF: Mapping[type[errors.EvalsuiteError], int] = {
 
 class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error of the run
     """An application's request that cannot be answered; the error message is for the application's author."""
+
+
+@contextmanager
+def refuse_malformed_request(api: str) -> Iterator[None]:
+    """Raise BadRequest instead of the errors that a request of another shape than the API's causes while it is read."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadRequest(f"the request is not in the format of {api} ({type(error).__name__}: {error})") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,7 @@ class ChatRequest:
     left_out: tuple[str, ...] = ()
 
 
+@refuse_malformed_request("chat completions")
 def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     """Read a request of the chat completions API."""
     if body.get("n") not in (None, 1):
@@ -130,12 +141,8 @@ def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("messages: expected a list of at least one message")
-    try:
-        read = tuple(map(Message.from_openai, messages))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadRequest(f"messages: not in the OpenAI chat format ({type(error).__name__}: {error})") from error
     params = {name: value for name, value in body.items() if name not in NOT_SENT}
-    return ChatRequest(read, tuple(body.get("tools") or ()), params)
+    return ChatRequest(tuple(map(Message.from_openai, messages)), tuple(body.get("tools") or ()), params)
 
 
 def make_chat_completion(completion: Completion, model: str, number: int) -> dict[str, Any]:

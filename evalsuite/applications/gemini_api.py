@@ -28,28 +28,26 @@ MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 FINISH = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
+@chat_api.refuse_malformed_request("Gemini's API")
 def convert_request(body: Mapping[str, Any]) -> chat_api.ChatRequest:
     """Convert a request of the generateContent API; raise BadRequest if a field is malformed or not supported."""
-    try:
-        given = _to_camel_case(body)
-        for name in sorted(given.keys() - READ_FIELDS):
-            raise chat_api.make_field_error(name, given[name])
-        contents = given.get("contents")
-        if not isinstance(contents, list) or not contents:
-            raise chat_api.BadRequest("contents: expected a list of at least one content")
-        system = _convert_to_chat_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
-        messages = [Message("system", **chat_api.make_content_argument(system))] if system else []
-        messages += _convert_contents(contents)
-        declared = [_convert_to_openai_tools(_to_camel_case(tool)) for tool in given.get("tools") or ()]
-        config = _to_camel_case(given.get("generationConfig") or {})
-        params = _convert_to_chat_params(config)
-        params |= _make_tool_choice_params(_to_camel_case(given.get("toolConfig") or {}))
-        budget = _to_camel_case(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
-        left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
-        offered = tuple(tool for tools in declared for tool in tools)
-        return chat_api.ChatRequest(tuple(messages), offered, params, left_out)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise chat_api.BadRequest(f"the request is not in Gemini's format ({type(error).__name__}: {error})") from error
+    given = _to_camel_case(body)
+    for name in sorted(given.keys() - READ_FIELDS):
+        raise chat_api.make_field_error(name, given[name])
+    contents = given.get("contents")
+    if not isinstance(contents, list) or not contents:
+        raise chat_api.BadRequest("contents: expected a list of at least one content")
+    system = _convert_to_chat_parts(_to_camel_case(given.get("systemInstruction") or {}).get("parts", ()))
+    messages = [Message("system", **chat_api.make_content_argument(system))] if system else []
+    messages += _convert_contents(contents)
+    declared = [_convert_to_openai_tools(_to_camel_case(tool)) for tool in given.get("tools") or ()]
+    config = _to_camel_case(given.get("generationConfig") or {})
+    params = _convert_to_chat_params(config)
+    params |= _make_tool_choice_params(_to_camel_case(given.get("toolConfig") or {}))
+    budget = _to_camel_case(config.get("thinkingConfig") or {}).get("thinkingBudget", -1)
+    left_out = ("thinkingConfig.thinkingBudget",) if budget != -1 else ()
+    offered = tuple(tool for tools in declared for tool in tools)
+    return chat_api.ChatRequest(tuple(messages), offered, params, left_out)
 
 
 def _to_camel_case(mapping: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
 
+@chat_api.refuse_malformed_request("the Messages API")
 def convert_request(body: Mapping[str, Any]) -> chat_api.ChatRequest:
     """Convert a request of the Messages API; raise BadRequest if a field is malformed or not supported."""
     given = {name: value for name, value in body.items() if value is not None}
@@ -29,28 +30,23 @@ def convert_request(body: Mapping[str, Any]) -> chat_api.ChatRequest:
     items = body.get("messages")
     if not isinstance(items, list) or not items:
         raise chat_api.BadRequest("messages: expected a list of at least one message")
-    try:
-        system = _convert_to_chat_parts(given.get("system", ""), "system")
-        messages = [Message("system", **chat_api.make_content_argument(system))] if system else []
-        for item in items:
-            messages += _convert_message(item["role"], item["content"])
-        tools = tuple(map(_convert_to_openai_tool, given.get("tools", ())))
-        params = {SENT[name]: value for name, value in given.items() if name in SENT}
-        params |= _make_tool_choice_params(given.get("tool_choice"))
-        output = dict(given.get("output_config", {}))
-        left_out = [*sorted(given.keys() & LEFT_OUT), *(["output_config.effort"] if output.pop("effort", None) else [])]
-        form = output.pop("format", None)
-        if form:
-            if form["type"] != "json_schema":
-                raise chat_api.make_field_error("output_config.format", form)
-            schema = {"name": "answer", "schema": form["schema"]}
-            params["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if output:
-            raise chat_api.make_field_error("output_config", output)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise chat_api.BadRequest(
-            f"the request is not in the Messages format ({type(error).__name__}: {error})"
-        ) from error
+    system = _convert_to_chat_parts(given.get("system", ""), "system")
+    messages = [Message("system", **chat_api.make_content_argument(system))] if system else []
+    for item in items:
+        messages += _convert_message(item["role"], item["content"])
+    tools = tuple(map(_convert_to_openai_tool, given.get("tools", ())))
+    params = {SENT[name]: value for name, value in given.items() if name in SENT}
+    params |= _make_tool_choice_params(given.get("tool_choice"))
+    output = dict(given.get("output_config", {}))
+    left_out = [*sorted(given.keys() & LEFT_OUT), *(["output_config.effort"] if output.pop("effort", None) else [])]
+    form = output.pop("format", None)
+    if form:
+        if form["type"] != "json_schema":
+            raise chat_api.make_field_error("output_config.format", form)
+        schema = {"name": "answer", "schema": form["schema"]}
+        params["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if output:
+        raise chat_api.make_field_error("output_config", output)
     return chat_api.ChatRequest(tuple(messages), tools, params, tuple(left_out))
 
 

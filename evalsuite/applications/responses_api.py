@@ -8,7 +8,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalsuite.applications.chat_api import BadRequest, ChatRequest, encode_logprobs, make_field_error, split_into_words
+from evalsuite.applications.chat_api import (
+    BadRequest,
+    ChatRequest,
+    encode_logprobs,
+    make_field_error,
+    refuse_malformed_request,
+    split_into_words,
+)
 from evalsuite.core.json_codec import dumps
 from evalsuite.core.types import Completion, Message, Role, ToolCall
 from evalsuite.models.openai_formats import rename_params
@@ -30,6 +37,7 @@ NOT_IN_CHAT = frozenset({"background", "context_management", "conversation", "ma
 LOGPROBS = "message.output_text.logprobs"
 
 
+@refuse_malformed_request("the Responses API")
 def convert_request(body: Mapping[str, Any], earlier_messages: Sequence[Message] = ()) -> ChatRequest:
     """Convert a request of the Responses API into a request of the chat completions API."""
     instructions = _convert_messages(body.get("instructions") or [], "instructions")
@@ -43,6 +51,7 @@ def convert_request(body: Mapping[str, Any], earlier_messages: Sequence[Message]
     return ChatRequest(messages, _convert_to_openai_tools(body), _convert_params(body), tuple(left_out))
 
 
+@refuse_malformed_request("the Responses API")
 def make_forwarded_request(
     body: Mapping[str, Any], earlier_messages: Sequence[Message], overrides: Mapping[str, Any]
 ) -> ChatRequest:

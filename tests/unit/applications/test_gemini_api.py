@@ -128,7 +128,7 @@ def test_declarations_of_functions_have_a_plain_json_schema() -> None:
         ({"toolConfig": {"functionCallingConfig": {"mode": "SOME"}}}, "^functionCallingConfig.mode: "),
         ({"tools": [{"googleSearch": {}}]}, "^tools: googleSearch runs on"),
         ({"contents": []}, "at least one content"),
-        ({"contents": ["Hi"]}, "not in Gemini's format"),
+        ({"contents": ["Hi"]}, "not in the format of Gemini's API"),
         ({"contents": [{"role": "tool", "parts": []}]}, "the role 'tool' is unknown"),
         ({"contents": [{"parts": [{"inlineData": {"mimeType": "audio/wav", "data": ""}}]}]}, "inlineData .audio/wav."),
         (

@@ -90,7 +90,7 @@ def test_fields_about_the_servers_own_work_are_left_out_and_named() -> None:
         ({"tools": [{"type": "web_search_20250305", "name": "web"}]}, "^tools: 'web_search_20250305' runs on"),
         ({"tool_choice": {"type": "some"}}, "^tool_choice: "),
         ({"messages": []}, "at least one message"),
-        ({"messages": ["Hi"]}, "not in the Messages format"),
+        ({"messages": ["Hi"]}, "not in the format of the Messages API"),
         ({"messages": [{"role": "user", "content": [{"type": "document"}]}]}, "the type 'document' cannot"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "the role 'tool' is unknown"),
         (
