@@ -67,8 +67,7 @@ class DblpSource(QuestionSource):
         blocks = decompress_file(path, self._workspace.progress.advance)
         columns = dict.fromkeys(("name", "kind", "title", "schools"), "VARCHAR") | {"year": "INTEGER"}
         rows = encode_tsv_rows(read_credits(blocks, path))
-        with self._workspace.stream_dump(path, rows, "\t", columns) as stream:
-            self._workspace.run_sql(f"CREATE TABLE credited AS FROM {stream}")
+        self._workspace.read_dump("CREATE TABLE credited AS FROM $dump", path, rows, "\t", columns)
         self._workspace.run_sql("""
             CREATE TABLE person AS
             SELECT name AS id, count(*) AS popularity, shuffle_key(name) AS lot

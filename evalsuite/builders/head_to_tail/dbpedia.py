@@ -23,7 +23,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     add_namesake_counts,
     draw_entities,
 )
-from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, stream_triples
+from evalsuite.builders.head_to_tail.workspace import Workspace, quote_sql, read_triples
 from evalsuite.builders.model_session import open_session
 from evalsuite.core.errors import DatasetError, JudgeError
 from evalsuite.core.protocols import Model
@@ -88,13 +88,13 @@ class DbpediaSource(QuestionSource):
     def _create_tables(self) -> None:
         """Read the triples; remove the common prefix of the entities' IRIs, and read other objects as null."""
         skip = len(_RESOURCE)
-        with stream_triples(self._workspace, self._find_file(self.files[0])) as stream:
-            self._workspace.run_sql(f"""
-                CREATE TABLE triple AS
-                SELECT subject[{skip + 1}:-2] AS subject, predicate,
-                       CASE WHEN starts_with(object, '{_RESOURCE}') THEN object[{skip + 1}:-2] END AS object
-                FROM {stream} WHERE starts_with(subject, '{_RESOURCE}')
-            """)
+        query = f"""
+            CREATE TABLE triple AS
+            SELECT subject[{skip + 1}:-2] AS subject, predicate,
+                   CASE WHEN starts_with(object, '{_RESOURCE}') THEN object[{skip + 1}:-2] END AS object
+            FROM $dump WHERE starts_with(subject, '{_RESOURCE}')
+        """
+        read_triples(self._workspace, query, self._find_file(self.files[0]))
         # A name with two successive underscores is not an entity, but an intermediate node of DBpedia's extraction.
         self._workspace.run_sql("""
             CREATE TABLE entity AS

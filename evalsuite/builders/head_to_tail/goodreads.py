@@ -14,7 +14,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     RawQuestion,
     write_name,
 )
-from evalsuite.builders.head_to_tail.workspace import stream_json_rows
+from evalsuite.builders.head_to_tail.workspace import read_json_rows
 
 BOOKS, AUTHORS = ("goodreads_books.json.gz", "goodreads_book_authors.json.gz")
 LAST_YEAR = 2015
@@ -63,26 +63,26 @@ class GoodreadsSource(QuestionSource):
 
     def _create_tables(self) -> None:
         authors = {"author_id": "VARCHAR", "name": "VARCHAR"}
-        with stream_json_rows(self._workspace, self._find_file(AUTHORS), authors) as stream:
-            self._workspace.run_sql(f"CREATE TABLE author AS SELECT author_id AS id, name FROM {stream}")
+        query = "CREATE TABLE author AS SELECT author_id AS id, name FROM $dump"
+        read_json_rows(self._workspace, query, self._find_file(AUTHORS), authors)
         fields = dict.fromkeys(_TEXT, "VARCHAR") | {"authors": [{"author_id": "VARCHAR", "role": "VARCHAR"}]}
         named = f"regexp_extract(title, {_IN_SERIES}, 1)"
-        with stream_json_rows(self._workspace, self._find_file(BOOKS), fields) as stream:
-            # Goodreads gives authors an empty role, unlike illustrators, translators and others.
-            self._workspace.run_sql(f"""
-                CREATE TABLE edition AS
-                SELECT book_id AS id, coalesce(nullif(work_id, ''), 'book ' || book_id) AS book,
-                       coalesce(nullif({named}, ''), trim(title)) AS name,
-                       nullif(regexp_extract(title, {_IN_SERIES}, 2), '') AS series,
-                       nullif(TRY_CAST(publication_year AS INTEGER), 0) AS year,
-                       nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
-                       nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
-                       coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
-                       ratings::UHUGEINT * (1::UHUGEINT << 64) + shuffle_key(book_id) AS rank,
-                       [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
-                       AS authors
-                FROM {stream} WHERE trim(title) <> ''
-            """)
+        # Goodreads gives authors an empty role, unlike illustrators, translators and others.
+        query = f"""
+            CREATE TABLE edition AS
+            SELECT book_id AS id, coalesce(nullif(work_id, ''), 'book ' || book_id) AS book,
+                   coalesce(nullif({named}, ''), trim(title)) AS name,
+                   nullif(regexp_extract(title, {_IN_SERIES}, 2), '') AS series,
+                   nullif(TRY_CAST(publication_year AS INTEGER), 0) AS year,
+                   nullif(trim(publisher), '') AS publisher, TRY_CAST(num_pages AS INTEGER) AS pages,
+                   nullif(trim(isbn13), '') AS isbn13, nullif(trim(isbn), '') AS isbn10,
+                   coalesce(TRY_CAST(ratings_count AS UINTEGER), 0) AS ratings,
+                   ratings::UHUGEINT * (1::UHUGEINT << 64) + shuffle_key(book_id) AS rank,
+                   [one.author_id FOR one IN coalesce(authors, []) IF coalesce(one.role, '') = '']
+                   AS authors
+            FROM $dump WHERE trim(title) <> ''
+        """
+        read_json_rows(self._workspace, query, self._find_file(BOOKS), fields)
         # Find the best edition by the number `rank`, because the database can move only numeric aggregates to disk.
         self._workspace.run_sql(f"""
             CREATE TABLE book AS

@@ -10,7 +10,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from evalsuite.builders.head_to_tail.drawing import (
@@ -24,7 +23,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     make_drawn_ids_sql,
     write_name,
 )
-from evalsuite.builders.head_to_tail.workspace import stream_tsv
+from evalsuite.builders.head_to_tail.workspace import read_tsv
 from evalsuite.core.errors import DatasetError
 
 KINDS = {
@@ -190,30 +189,30 @@ class ImdbSource(QuestionSource):
         return self._list_questions
 
     def _create_tables(self) -> None:
-        with self._stream_tsv_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}) as stream:
-            self._workspace.run_sql(f"CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM {stream}")
+        query = "CREATE TABLE rating AS SELECT tconst, numVotes AS votes FROM $dump"
+        self._read_tsv_file("title.ratings", {"tconst": "VARCHAR", "numVotes": "UINTEGER"}, query)
         # A few rows of the real file have words in the columns of years and minutes; TRY_CAST makes these words null.
         wanted = ("tconst", "titleType", "primaryTitle", "startYear", "endYear", "runtimeMinutes")
-        with self._stream_tsv_file("title.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
-            self._workspace.run_sql(f"""
-                CREATE TABLE all_title AS
-                SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
-                       TRY_CAST(startYear AS INTEGER) AS year, TRY_CAST(endYear AS INTEGER) AS end_year,
-                       TRY_CAST(runtimeMinutes AS INTEGER) AS minutes,
-                       coalesce(votes, 1) AS popularity, shuffle_key(tconst) AS lot
-                FROM {stream} LEFT JOIN rating USING (tconst)
-                WHERE primaryTitle IS NOT NULL
-            """)
+        query = """
+            CREATE TABLE all_title AS
+            SELECT tconst AS id, titleType AS kind, primaryTitle AS name,
+                   TRY_CAST(startYear AS INTEGER) AS year, TRY_CAST(endYear AS INTEGER) AS end_year,
+                   TRY_CAST(runtimeMinutes AS INTEGER) AS minutes,
+                   coalesce(votes, 1) AS popularity, shuffle_key(tconst) AS lot
+            FROM $dump LEFT JOIN rating USING (tconst)
+            WHERE primaryTitle IS NOT NULL
+        """
+        self._read_tsv_file("title.basics", dict.fromkeys(wanted, "VARCHAR"), query)
         self._workspace.run_sql(f"CREATE VIEW title AS FROM all_title WHERE year <= {LAST_YEAR}")
         wanted = ("nconst", "primaryName", "birthYear", "deathYear", "primaryProfession", "knownForTitles")
-        with self._stream_tsv_file("name.basics", dict.fromkeys(wanted, "VARCHAR")) as stream:
-            self._workspace.run_sql(f"""
-                CREATE TABLE all_person AS
-                SELECT nconst AS id, primaryName AS name, TRY_CAST(birthYear AS INTEGER) AS birth_year,
-                       TRY_CAST(deathYear AS INTEGER) AS death_year, primaryProfession AS professions,
-                       knownForTitles AS works
-                FROM {stream} WHERE primaryName IS NOT NULL
-            """)
+        query = """
+            CREATE TABLE all_person AS
+            SELECT nconst AS id, primaryName AS name, TRY_CAST(birthYear AS INTEGER) AS birth_year,
+                   TRY_CAST(deathYear AS INTEGER) AS death_year, primaryProfession AS professions,
+                   knownForTitles AS works
+            FROM $dump WHERE primaryName IS NOT NULL
+        """
+        self._read_tsv_file("name.basics", dict.fromkeys(wanted, "VARCHAR"), query)
         self._workspace.run_sql("""
             CREATE TABLE person AS
             SELECT person AS id, sum(popularity)::BIGINT AS popularity, shuffle_key(person) AS lot
@@ -221,25 +220,25 @@ class ImdbSource(QuestionSource):
             GROUP BY person
         """)
 
-    def _stream_tsv_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
-        return stream_tsv(self._workspace, self._find_file(f"{name}.tsv.gz"), columns)
+    def _read_tsv_file(self, name: str, columns: Mapping[str, str], query: str) -> None:
+        read_tsv(self._workspace, query, self._find_file(f"{name}.tsv.gz"), columns)
 
     def _create_credit_tables(self) -> None:
         wanted = dict.fromkeys(("tconst", "directors", "writers"), "VARCHAR")
-        with self._stream_tsv_file("title.crew", wanted) as stream:
-            self._workspace.run_sql(f"""
-                CREATE OR REPLACE TABLE crew AS
-                SELECT tconst AS id, directors, writers
-                FROM {stream} SEMI JOIN {make_drawn_ids_sql(DIRECTOR, WRITER)} ON id = tconst
-            """)
+        query = f"""
+            CREATE OR REPLACE TABLE crew AS
+            SELECT tconst AS id, directors, writers
+            FROM $dump SEMI JOIN {make_drawn_ids_sql(DIRECTOR, WRITER)} ON id = tconst
+        """
+        self._read_tsv_file("title.crew", wanted, query)
         wanted = dict.fromkeys(("tconst", "nconst", "category", "characters"), "VARCHAR") | {"ordering": "INTEGER"}
-        with self._stream_tsv_file("title.principals", wanted) as stream:
-            self._workspace.run_sql(f"""
-                CREATE OR REPLACE TABLE part AS
-                SELECT tconst AS id, ordering, nconst AS person, characters
-                FROM {stream} SEMI JOIN {make_drawn_ids_sql(CHARACTER)} ON id = tconst
-                WHERE category IN ('actor', 'actress') AND characters IS NOT NULL
-            """)
+        query = f"""
+            CREATE OR REPLACE TABLE part AS
+            SELECT tconst AS id, ordering, nconst AS person, characters
+            FROM $dump SEMI JOIN {make_drawn_ids_sql(CHARACTER)} ON id = tconst
+            WHERE category IN ('actor', 'actress') AND characters IS NOT NULL
+        """
+        self._read_tsv_file("title.principals", wanted, query)
 
     def _list_questions(self, template: QuestionTemplate, entity: str) -> Iterator[RawQuestion]:
         if template.entities == "person":

@@ -4,7 +4,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 
 from evalsuite.builders.head_to_tail.drawing import (
     Answer,
@@ -16,7 +15,7 @@ from evalsuite.builders.head_to_tail.drawing import (
     make_drawn_ids_sql,
     write_name,
 )
-from evalsuite.builders.head_to_tail.workspace import stream_tsv
+from evalsuite.builders.head_to_tail.workspace import read_tsv
 
 LAST_YEAR = 2020
 # Names of the first columns of each file, from MAG's schema, because the files have no header.
@@ -80,16 +79,16 @@ class MagSource(QuestionSource):
         # The table of papers has few columns, because there are hundreds of millions of papers.
         wanted = ("PaperId", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER", "CitationCount": "UINTEGER"}
-        with self._stream_tsv_file("Papers", columns) as stream:
-            self._workspace.run_sql(f"""
-                CREATE TABLE all_paper AS
-                SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
-                       coalesce(CitationCount, 0) AS popularity, shuffle_key(PaperId) AS lot,
-                       OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
-                       OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
-                       Doi IS NOT NULL AS has_doi
-                FROM {stream}
-            """)
+        query = f"""
+            CREATE TABLE all_paper AS
+            SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, Year AS year,
+                   coalesce(CitationCount, 0) AS popularity, shuffle_key(PaperId) AS lot,
+                   OriginalTitle IS NOT NULL AND coalesce(Year <= {LAST_YEAR}, false) AS up_to_date,
+                   OriginalVenue IS NOT NULL AS has_venue, Publisher IS NOT NULL AS has_publisher,
+                   Doi IS NOT NULL AS has_doi
+            FROM $dump
+        """
+        self._read_tsv_file("Papers", columns, query)
         for entities in ("conference", "journal", "paper"):
             self._workspace.run_sql(f"CREATE VIEW {entities} AS FROM all_{entities} WHERE up_to_date")
 
@@ -97,27 +96,29 @@ class MagSource(QuestionSource):
         self, entities: str, file: str, id_column: str, answer_column: str, date_column: str, issn_column: str = "NULL"
     ) -> None:
         wanted = ("NormalizedName", "DisplayName", id_column, answer_column, date_column, issn_column)
-        with self._stream_tsv_file(file, dict.fromkeys(wanted, "VARCHAR") | {"CitationCount": "UINTEGER"}) as stream:
-            self._workspace.run_sql(f"""
-                CREATE TABLE all_{entities} AS
-                SELECT {id_column} AS id, coalesce(DisplayName, NormalizedName) AS name,
-                       {answer_column} AS answer, {issn_column} AS issn,
-                       coalesce(CitationCount, 0) AS popularity, shuffle_key({id_column}) AS lot,
-                       name IS NOT NULL AND coalesce(regexp_extract({date_column}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
-                       AS up_to_date
-                FROM {stream}
-            """)
+        query = f"""
+            CREATE TABLE all_{entities} AS
+            SELECT {id_column} AS id, coalesce(DisplayName, NormalizedName) AS name,
+                   {answer_column} AS answer, {issn_column} AS issn,
+                   coalesce(CitationCount, 0) AS popularity, shuffle_key({id_column}) AS lot,
+                   name IS NOT NULL AND coalesce(regexp_extract({date_column}, '[0-9]{{4}}'), '') <= '{LAST_YEAR}'
+                   AS up_to_date
+            FROM $dump
+        """
+        self._read_tsv_file(file, dict.fromkeys(wanted, "VARCHAR") | {"CitationCount": "UINTEGER"}, query)
 
     def _load_question_maker(self, entity_counts: Mapping[QuestionTemplate, int]) -> QuestionMaker:  # noqa: ARG002 - all templates
         wanted = ("PaperId", "DocType", "PaperTitle", "OriginalTitle", "Publisher", "OriginalVenue", "Doi")
         columns = dict.fromkeys(wanted, "VARCHAR") | {"Year": "INTEGER"}
-        with self._stream_tsv_file("Papers", columns) as stream:
-            shown = f"""
-                SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
-                       Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
-                FROM {stream} SEMI JOIN drawn ON drawn.id = PaperId
-            """
-            papers = {id_: facts for id_, *facts in add_namesake_counts(self._workspace, shown, "all_paper")}
+        query = f"""
+            CREATE OR REPLACE TABLE drawn_paper AS
+            SELECT PaperId AS id, {_TITLE_HASH_SQL} AS called, OriginalTitle AS name, DocType AS kind, Year AS year,
+                   Publisher AS publisher, OriginalVenue AS venue, Doi AS doi
+            FROM $dump SEMI JOIN drawn ON drawn.id = PaperId
+        """
+        self._read_tsv_file("Papers", columns, query)
+        counted = add_namesake_counts(self._workspace, "FROM drawn_paper", "all_paper")
+        papers = {id_: facts for id_, *facts in counted}
         authors = self._load_authors()
         venues = {}
         for entities in ("conference", "journal"):
@@ -152,27 +153,27 @@ class MagSource(QuestionSource):
     def _load_authors(self) -> dict[str, list[str | None]]:
         """Map each paper to the names of its authors in order; an empty list if a name is missing."""
         columns = {"PaperId": "VARCHAR", "AuthorId": "VARCHAR", "AuthorSequenceNumber": "INTEGER"}
-        with self._stream_tsv_file("PaperAuthorAffiliations", columns) as stream:
-            # Remove duplicates, because an author with several affiliations has several rows.
-            self._workspace.run_sql(f"""
-                CREATE OR REPLACE TABLE authorship AS
-                SELECT PaperId AS paper, AuthorId AS id, min(AuthorSequenceNumber) AS place
-                FROM {stream} SEMI JOIN {make_drawn_ids_sql(AUTHOR)} ON id = PaperId
-                GROUP BY PaperId, AuthorId
-            """)
+        # Remove duplicates, because an author with several affiliations has several rows.
+        query = f"""
+            CREATE OR REPLACE TABLE authorship AS
+            SELECT PaperId AS paper, AuthorId AS id, min(AuthorSequenceNumber) AS place
+            FROM $dump SEMI JOIN {make_drawn_ids_sql(AUTHOR)} ON id = PaperId
+            GROUP BY PaperId, AuthorId
+        """
+        self._read_tsv_file("PaperAuthorAffiliations", columns, query)
         columns = dict.fromkeys(("AuthorId", "NormalizedName", "DisplayName"), "VARCHAR")
-        with self._stream_tsv_file("Authors", columns) as stream:
-            self._workspace.run_sql(f"""
-                CREATE OR REPLACE TABLE author AS
-                SELECT AuthorId AS id, coalesce(DisplayName, NormalizedName) AS name
-                FROM {stream} SEMI JOIN (SELECT DISTINCT id FROM authorship) AS wanted ON wanted.id = AuthorId
-            """)
+        query = """
+            CREATE OR REPLACE TABLE author AS
+            SELECT AuthorId AS id, coalesce(DisplayName, NormalizedName) AS name
+            FROM $dump SEMI JOIN (SELECT DISTINCT id FROM authorship) AS wanted ON wanted.id = AuthorId
+        """
+        self._read_tsv_file("Authors", columns, query)
         authors = defaultdict(list)
         query = "SELECT paper, name FROM authorship LEFT JOIN author USING (id) ORDER BY paper, place, id"
         for paper, name in self._workspace.run_sql(query):
             authors[paper].append(name)
         return {paper: [] if None in names else names for paper, names in authors.items()}
 
-    def _stream_tsv_file(self, name: str, columns: Mapping[str, str]) -> AbstractContextManager[str]:
+    def _read_tsv_file(self, name: str, columns: Mapping[str, str], query: str) -> None:
         file = f"{name}.txt.zst"
-        return stream_tsv(self._workspace, self._find_file(file), columns, header=COLUMNS[file].split())
+        read_tsv(self._workspace, query, self._find_file(file), columns, header=COLUMNS[file].split())

@@ -12,7 +12,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -247,19 +247,19 @@ class Workspace:
         except duckdb.Error as error:
             raise EvalsuiteError(f"the build's database failed: {error}") from error
 
-    @contextmanager
-    def stream_dump(
+    def read_dump(
         self,
+        query: str,
         path: Path,
         blocks: Iterable[bytes],
         delimiter: str,
         types: Mapping[str, str],
         check: Check | None = None,
         skip: int = 0,
-    ) -> Iterator[str]:
-        """Write a dump's lines to a pipe; yield SQL that reads columns of these types, to be used in one query.
+    ) -> None:
+        """Run a query, in which `$dump` stands for the table of a dump's lines, with columns of these types.
 
-        The query leaves out the first `skip` lines. If it fails, raise an error that names the first line that `check`
+        The first `skip` lines are left out. If the query fails, raise an error that names the first line that `check`
         calls malformed.
         """
         self.progress.begin_stage(path.name)
@@ -267,13 +267,14 @@ class Workspace:
         pipe = self.folder / f"pipe-{self._pipes}"
         columns = ", ".join(f"{quote_sql(name)}: {quote_sql(kind)}" for name, kind in types.items())
         nulls = ", ".join(map(quote_sql, _NULLS))
+        table = (
+            f"read_csv({quote_sql(str(pipe))}, delim = {quote_sql(delimiter)}, quote = '', escape = '', "
+            f"comment = '', skip = {skip}, header = false, auto_detect = false, max_line_size = {LONGEST}, "
+            f"nullstr = [{nulls}], columns = {{{columns}}})"
+        )
         try:
             with open_pipe(blocks, pipe):
-                yield (
-                    f"read_csv({quote_sql(str(pipe))}, delim = {quote_sql(delimiter)}, quote = '', escape = '', "
-                    f"comment = '', skip = {skip}, header = false, auto_detect = false, max_line_size = {LONGEST}, "
-                    f"nullstr = [{nulls}], columns = {{{columns}}})"
-                )
+                self.run_sql(query.replace("$dump", table))
         except DatasetError:
             raise
         except EvalsuiteError as error:
@@ -290,11 +291,10 @@ _NULLS = ("\\N", "")
 _TRIPLE = "'<subject> <predicate> <object> .'"
 
 
-@contextmanager
-def stream_tsv(
-    workspace: Workspace, path: Path, columns: Mapping[str, str], *, header: Sequence[str] = ()
-) -> Iterator[str]:
-    r"""Read tab-separated values without quoting, where `\N` and empty cells are null; yield SQL for one FROM clause.
+def read_tsv(
+    workspace: Workspace, query: str, path: Path, columns: Mapping[str, str], *, header: Sequence[str] = ()
+) -> None:
+    r"""Run a query in which `$dump` stands for a file of tab-separated values; `\N` and empty cells are null.
 
     `header` has the names of the first columns of a file without a header; the file may have more columns.
     """
@@ -315,13 +315,11 @@ def stream_tsv(
     types = {head: columns.get(head, "VARCHAR") for head in heads}
     check, skip = partial(_find_row_defect, types=types), 0 if header else 1
     blocks = refuse_long_lines(_decompress_without_returns(path, workspace.progress.advance))
-    with workspace.stream_dump(path, blocks, "\t", types, check, skip) as stream:
-        yield stream
+    workspace.read_dump(query, path, blocks, "\t", types, check, skip)
 
 
-@contextmanager
-def stream_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]) -> Iterator[str]:
-    """Read a file with one JSON object per line; yield SQL for a FROM clause, to be used in exactly one query.
+def read_json_rows(workspace: Workspace, query: str, path: Path, fields: Mapping[str, Any]) -> None:
+    """Run a query in which `$dump` stands for a file with one JSON object per line.
 
     `fields` maps the wanted fields to their SQL types, such as `[{"id": "VARCHAR"}]` for a list of objects. Every line
     must have all fields in `fields`, but a value may be null.
@@ -330,20 +328,20 @@ def stream_json_rows(workspace: Workspace, path: Path, fields: Mapping[str, Any]
     # Do not use the database's JSON reader, because it keeps a whole pipe in memory. Read each line as one column and
     # parse it. The delimiter U+0001 cannot occur in JSON.
     check = partial(_find_json_defect, fields=fields)
-    with workspace.stream_dump(path, blocks, "\x01", {"line": "VARCHAR"}, check) as lines:
-        parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
-        yield f"(SELECT {parsed} FROM {lines} WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
+    parsed = f"unnest(json_transform_strict(line, {quote_sql(json.dumps(fields))}))"
+    rows = f"(SELECT {parsed} FROM $dump WHERE line IS NOT NULL)"  # noqa: S608 - no text of a dump
+    workspace.read_dump(query.replace("$dump", rows), path, blocks, "\x01", {"line": "VARCHAR"}, check)
 
 
-def stream_triples(workspace: Workspace, path: Path) -> AbstractContextManager[str]:
-    """Read RDF triples of IRIs, one per line; yield SQL for a FROM clause, to be used in exactly one query.
+def read_triples(workspace: Workspace, query: str, path: Path) -> None:
+    """Run a query in which `$dump` stands for a file of RDF triples of IRIs, one per line.
 
     The columns are `subject`, `predicate` and `object`. The IRIs keep their angle brackets. Lines that begin with
     `#` are comments.
     """
     types = dict.fromkeys(("subject", "predicate", "object", "dot"), "VARCHAR")
     blocks = drop_comments(refuse_long_lines(decompress_file(path, workspace.progress.advance)))
-    return workspace.stream_dump(path, blocks, " ", types, _find_triple_defect)
+    workspace.read_dump(query, path, blocks, " ", types, _find_triple_defect)
 
 
 def encode_tsv_rows(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:

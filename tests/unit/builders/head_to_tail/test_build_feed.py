@@ -3,6 +3,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import resource
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,10 +18,10 @@ from evalsuite.builders.head_to_tail.workspace import (
     find_dump_file,
     open_pipe,
     quote_sql,
+    read_json_rows,
+    read_triples,
+    read_tsv,
     split_lines,
-    stream_json_rows,
-    stream_triples,
-    stream_tsv,
 )
 from evalsuite.core.errors import DatasetError, EvalsuiteError
 
@@ -148,11 +149,8 @@ def test_a_table_that_begins_with_nothing_is_told(
 ) -> None:
     path = tmp_path / "a.tsv"
     path.write_bytes(data)
-    with (
-        pytest.raises(DatasetError, match=f"line 1: found an empty {found}"),
-        stream_tsv(workspace, path, {"a": "VARCHAR"}),
-    ):
-        pass
+    with pytest.raises(DatasetError, match=f"line 1: found an empty {found}"):
+        read_tsv(workspace, "FROM $dump", path, {"a": "VARCHAR"})
 
 
 @pytest.mark.parametrize("name", ["bomb.tsv.gz", "bomb.json.gz", "bomb.ttl.gz"])
@@ -163,19 +161,14 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(
     starts = {".tsv": b"a\tb\n", ".json": b'{"a": "1"}\n', ".ttl": b"<a> <b> <c> .\n"}
     path = tmp_path / name
     path.write_bytes(gzip.compress(starts[path.with_suffix("").suffix]) + gzip.compress(b"a" * 10**7) * 60)
-    readers = {
-        ".tsv": stream_tsv(workspace, path, {"a": "VARCHAR"}),
-        ".json": stream_json_rows(workspace, path, {"a": "VARCHAR"}),
-        ".ttl": stream_triples(workspace, path),
+    readers: dict[str, Callable[..., None]] = {
+        ".tsv": partial(read_tsv, columns={"a": "VARCHAR"}),
+        ".json": partial(read_json_rows, fields={"a": "VARCHAR"}),
+        ".ttl": read_triples,
     }
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-    def read() -> None:
-        with readers[path.with_suffix("").suffix] as stream:
-            workspace.run_sql(f"SELECT count(*) FROM {stream}")
-
     with pytest.raises(DatasetError, match=rf"{name}, line 2: found"):
-        read()
+        readers[path.with_suffix("").suffix](workspace, "SELECT count(*) FROM $dump", path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000
 
 
