@@ -250,7 +250,10 @@ def declare_arguments(
 
 
 def declare_subcommands(metavar: str, commands: Mapping[str, tuple[Command, str]], verb: str = "") -> Command:
-    """Make a command whose first argument chooses one of `commands`; their help texts follow the verb in their help."""
+    """Make a command whose first argument, shown as `metavar`, chooses one of `commands`, which have help texts.
+
+    The help of a chosen command begins with the verb and this text.
+    """
 
     def add_commands(parser: ArgumentParser) -> None:
         choices = parser.add_subparsers(metavar=metavar, required=True)
