@@ -39,12 +39,6 @@ def add_options(
             )
 
 
-def add_model_options(parser: _ActionsContainer, *, required: bool = True, without: Container[str] = ()) -> None:
-    """Add the options for a model; leave out the options in `without`, because the command defines them itself."""
-    names = [name for name in TAKEN if name not in without]
-    add_options(parser, names, required={"model"} if required else ())
-
-
 def make_model_settings(values: Mapping[str, Any]) -> Settings:
     """Make the model's settings from a command's arguments."""
     return make_settings({name: values.get(name) for name in TAKEN})

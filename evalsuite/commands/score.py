@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalsuite.builders.model_session import add_model_options, make_model_settings
+from evalsuite.builders.model_session import TAKEN, add_options, make_model_settings
 from evalsuite.core.errors import DatasetError, ScoringError, SettingsError, escape_formula, write_count
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.output.reports.markdown import format_plain_cell, render_table
@@ -122,7 +122,7 @@ PICTURES = (".svg", ".png")
 
 def _add_judge_options(parser: argparse.ArgumentParser) -> None:
     judge = parser.add_argument_group("a judge", "With --model, the model's P-Score is measured beside the metrics.")
-    add_model_options(judge, required=False)
+    add_options(judge, TAKEN)
 
 
 @declare_arguments(

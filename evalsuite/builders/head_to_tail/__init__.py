@@ -18,7 +18,7 @@ from evalsuite.builders.building import BuildProgress, open_build_folder, sum_fi
 from evalsuite.builders.head_to_tail import dblp, dbpedia, goodreads, imdb, mag
 from evalsuite.builders.head_to_tail.drawing import PopularityPartition, QuestionSource, Selection, choose_questions
 from evalsuite.builders.head_to_tail.workspace import Workspace, find_dump_file
-from evalsuite.builders.model_session import add_model_options, make_model_settings
+from evalsuite.builders.model_session import TAKEN, add_options, make_model_settings
 from evalsuite.core.errors import DatasetError, SettingsError, write_count
 from evalsuite.core.option_values import declare_arguments, make_int_parser
 
@@ -51,7 +51,7 @@ SOURCES: dict[str, type[QuestionSource]] = {
     mix=["own", "paper"],
     seed=0,
     draft=make_int_parser(1),
-    extend_parser=partial(add_model_options, required=False),
+    extend_parser=partial(add_options, names=TAKEN),
 )
 def run_build(args: Namespace) -> int:
     """Build the questions and report their number."""

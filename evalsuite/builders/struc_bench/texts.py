@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from evalsuite.benchmarks.struc_bench.items import TableItem, encode_items, read_items, write_instruction
 from evalsuite.builders.building import BuildProgress, open_build_folder, write_atomically
-from evalsuite.builders.model_session import add_model_options, make_model_settings, open_session
+from evalsuite.builders.model_session import TAKEN, add_options, make_model_settings, open_session
 from evalsuite.builders.struc_bench.files import check_file_name, infer_format
 from evalsuite.core.errors import EvalsuiteError, JudgeError, write_count
 from evalsuite.core.option_values import declare_arguments
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     AddText = Callable[[TableItem, str], TableItem]
 
 INTERRUPTED = 130
+ADD_MODEL_OPTIONS = partial(add_options, names=TAKEN, required={"model"})
 MOST_NAMED = 10  # Maximum items listed per reason of failure; also maximum missing values listed to the model.
 
 
@@ -236,7 +237,7 @@ def _find_repeated_row(description: str, table: str, syntax: Format) -> str:
     without one are named and left out, and the exit status is 1.
     """,
     required=("to",),
-    extend_parser=add_model_options,
+    extend_parser=ADD_MODEL_OPTIONS,
 )
 def run_format_cot(args: Namespace) -> int:
     """Add descriptions to the items, and write the instruction set."""
@@ -285,7 +286,7 @@ EXAMPLE_TEXT = (
     .answers.sqlite as they come; after an interrupt, the same command requests only the missing texts.
     """,
     required=("to",),
-    extend_parser=add_model_options,
+    extend_parser=ADD_MODEL_OPTIONS,
 )
 def run_texts(args: Namespace) -> int:
     """Replace the input of each item by a text that a model wrote."""

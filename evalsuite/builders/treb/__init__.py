@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 
 from evalsuite.builders.building import format_csv_sheet
-from evalsuite.builders.model_session import add_model_options
+from evalsuite.builders.model_session import TAKEN, add_options
 from evalsuite.builders.treb.model_questions import (
     DISPUTED,
     REVIEW_COLUMNS,
@@ -70,7 +70,7 @@ def _parse_subtask(name: str) -> str:
     votes=(make_int_parser(1), VOTES),
     zero_shot=(make_int_parser(1), 0),
     subtasks=_parse_subtask,
-    extend_parser=partial(add_model_options, without=("model",)),
+    extend_parser=partial(add_options, names=set(TAKEN) - {"model"}),
 )
 def run_build(args: argparse.Namespace) -> int:
     """Build pairs of question and answer, print their number, and return the exit status: 1 if none was made."""
