@@ -92,15 +92,16 @@ def _find_public_method(world: Any, name: str) -> Callable[..., Any] | None:
     return method if callable(method) else None
 
 
-def _read_objects(item: SourceItem, name: str, key: str) -> list[dict[str, Any]]:
+def _read_objects(item: SourceItem, name: str, key: str) -> list[Mapping[str, Any]]:
     """Read an optional list of objects that each have a text in the field `key`."""
-    for one in item.read_items(name, optional=True):
+    objects = item.read_items(name, optional=True)
+    for one in objects:
         one.read(key, str)
         one.read_optional("arguments", dict)
-    return item.read_list(name, dict, optional=True)
+    return [one.fields for one in objects]
 
 
-def _read_message_history(state: SourceItem) -> list[dict[str, Any]]:
+def _read_message_history(state: SourceItem) -> list[Mapping[str, Any]]:
     """Read the messages with which a task begins; check their roles, and the ids that `read_history` needs."""
     for message in state.read_items("message_history", optional=True):
         if (role := message.read("role", str)) not in get_args(Role):
@@ -151,7 +152,7 @@ def _make_sample(task: SourceItem) -> Sample:
     criteria = task.read_item("evaluation_criteria", optional=True)
     basis = criteria.read_list("reward_basis", str, optional=True)
     if criteria.fields and "reward_basis" not in criteria.fields:
-        basis = DEFAULT_BASIS
+        basis = list(DEFAULT_BASIS)
     goal, knowledge = _write_customer_goal_and_knowledge(task.read_item("user_scenario"))
     return Sample(
         id=str(task.fields.get("id", task.where.removeprefix("task "))),

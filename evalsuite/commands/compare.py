@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evalsuite.commands import make_declarations, print_lines
-from evalsuite.commands.score import TABLE, print_score, score_pair, write_diff_page
+from evalsuite.commands.score import print_score, read_table, score_pair, write_diff_page
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import RunError, escape_for_terminal, write_count
 from evalsuite.core.option_values import declare_arguments, make_int_parser
@@ -16,7 +16,6 @@ from evalsuite.output.reports.markdown import convert_for_terminal
 from evalsuite.results.run_folders import INFO, RunFolder, explain_interruption, find_run_folder
 from evalsuite.results.runs import Run, load_run
 from evalsuite.results.tally import Row
-from evalsuite.samples.items import read_text
 
 
 @declare_arguments("""
@@ -100,7 +99,7 @@ def _summarise_changed_cases(before: Run, after: Run, changes: list[ChangedCase]
 )
 def run_table_diff(options: argparse.Namespace) -> int:
     """Print the table with its differences marked, then a line for each cell that differs."""
-    pair = {"prediction": read_text(options.first, TABLE), "reference": read_text(options.second, TABLE)}
+    pair = {"prediction": read_table(options.first), "reference": read_table(options.second)}
     score = score_pair(pair, options.format, any_order=options.any_order)
     differing = score.differences
     print_score(score)

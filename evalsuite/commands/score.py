@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
 import os
 import sys
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from evalsuite.output.reports.section import Table
 
 FIELDS = ("pair", "value", "content", "form")
-TABLE = "a file with a table"
 
 
 @declare_arguments(
@@ -46,7 +46,7 @@ def run_score(options: argparse.Namespace) -> int:
         options.parser.error("give --reference and --prediction, or --pairs; and at most one of --json and --csv")
     score = partial(score_pair, syntax=options.format, any_order=options.any_order)
     if options.pairs is None:
-        pair = {"prediction": read_text(options.prediction, TABLE), "reference": read_text(options.reference, TABLE)}
+        pair = {"prediction": read_table(options.prediction), "reference": read_table(options.reference)}
         scored = [(options.prediction.name, score(pair))]
     else:
         pairs = _read_table_pairs(options.pairs)
@@ -89,6 +89,11 @@ def score_pair(pair: dict[str, Any], syntax: str | None, *, any_order: bool, pla
         return table_score(pair["prediction"], pair["reference"], format=syntax, row_order=not any_order)
     except (TypeError, ValueError, ScoringError) as error:
         raise ScoringError(f"{place}{error}") from error
+
+
+def read_table(path: Path) -> str:
+    """Read a table's file; every line end becomes a line feed."""
+    return io.StringIO(read_text(path, "a file with a table"), newline=None).read()
 
 
 def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -185,7 +190,7 @@ def _read_tables(path: Path) -> Iterator[tuple[str, str, Format]]:
     from evalsuite.benchmarks.struc_bench.items import find_format, read_items
 
     if path.suffix in SUFFIXES:
-        yield path.stem, read_text(path, TABLE), SUFFIXES[path.suffix]
+        yield path.stem, read_table(path), SUFFIXES[path.suffix]
     elif path.suffix == ".json" and (written := find_format(path)):
         for place, item in enumerate(read_items(path)):
             yield f"{written}-{place:03}", item.output, written

@@ -105,7 +105,9 @@ def read_lines(path: Path, expected: str = PUBLISHED) -> Iterator[str]:
         raise DatasetError(path, place, f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text") from error
 
 
-def parse_json(text: str, path: Path, where: str = "", *, refuse_surrogates: bool = True) -> Any:
+def parse_json(
+    text: str, path: Path, where: str = "", *, expected: str = "JSON", refuse_surrogates: bool = True
+) -> Any:
     """Parse JSON; error messages give `where` as the location of `text` within the file."""
     try:
         value = json.loads(text)
@@ -115,7 +117,7 @@ def parse_json(text: str, path: Path, where: str = "", *, refuse_surrogates: boo
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
         problem = "the end of the text" if error.pos >= len(text.rstrip()) else repr(text[error.pos : error.pos + 20])
-        raise DatasetError(path, place, problem, f"JSON ({error.msg})") from error
+        raise DatasetError(path, place, problem, f"{expected} ({error.msg})") from error
     except UnicodeEncodeError as error:
         problem = f"half of a surrogate pair after {error.object[max(0, error.start - 30) : error.start]!r}"
         raise DatasetError(path, where, problem, "whole characters") from error
@@ -151,7 +153,8 @@ def read_json_lines(path: Path, *, refuse_surrogates: bool = True) -> Iterator[S
     for number, line in enumerate(read_lines(path), 1):
         if line.strip():
             place = f"line {number}"
-            value = parse_json(line, path, place, refuse_surrogates=refuse_surrogates)
+            one = "one JSON object per line"
+            value = parse_json(line, path, place, expected=one, refuse_surrogates=refuse_surrogates)
             yield require_item(value, path, place)
 
 

@@ -38,7 +38,7 @@ class PublishedDataset:
         """
         paths = self.find_files(folder)
         if not paths:
-            raise DatasetError(folder, "", "no questions", f"the file {self.files[0]}, as published")
+            raise DatasetError(folder, "", "no questions", f"files as published, such as {self.files[0]}")
         items = (
             replace(item, fields={FILE: path.relative_to(folder).as_posix(), **item.fields})
             for path in paths

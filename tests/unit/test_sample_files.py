@@ -70,7 +70,11 @@ def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("s.jsonl", '{"input": "a", "target": "b"}\n{"input": ', "line 2: found the end of the text, expected JSON"),
+        (
+            "s.jsonl",
+            '{"input": "a", "target": "b"}\n{"input": ',
+            "line 2: found the end of the text, expected one JSON object",
+        ),
         ("s.jsonl", "[1]", r"line 1: found \[1\], expected an object"),
         ("s.jsonl", '{"question": "a"}', "line 1: found the fields 'question', expected the field 'input'"),
         ("s.jsonl", '{"input": "", "target": "b"}', "line 1: found the input ''"),
