@@ -97,7 +97,7 @@ def read_table(path: Path) -> str:
 
 
 def _read_table_pairs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    pairs = list(read_json_lines(path, refuse_surrogates=False))
+    pairs = list(read_json_lines(path, "a file of pairs", refuse_surrogates=False))
     if not pairs:
         raise DatasetError(path, "", "no line", "JSON lines {prediction, reference}")
     for pair in pairs:

@@ -117,7 +117,7 @@ def _iterate_json_values(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each JSON value of a file with its position: a line number, or an entry's number in a list."""
     if path.stat().st_size > LARGEST_FILE:
         raise DatasetError(path, "", f"more than {LARGEST_FILE >> 20} MiB", "smaller files; split it")
-    text = read_text(path)
+    text = read_text(path, "a file of traces")
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,14 +1,14 @@
 """Backends that call no model: one for ready-made answers (`--answers FILE`), and one for replays."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from evalsuite.core.errors import BackendUnavailable, ReplayMiss, RequestRefused
+from evalsuite.core.errors import BackendUnavailable, DatasetError, ReplayMiss, RequestRefused
 from evalsuite.core.types import Completion, Request
 from evalsuite.models.protocol import Backend
+from evalsuite.samples.items import read_json_lines
 
 EXPECTED = 'JSON lines {"id": ..., "answer": ...}, with or without "benchmark" where two benchmarks share an id'
 NAMES_SHOWN = 3
@@ -71,35 +71,22 @@ class ReadyAnswers:
 @lru_cache(maxsize=8)
 def read_answers_file(file: str) -> ReadyAnswers:
     """Read a file of answers; the result is cached in each process."""
-    try:
-        lines = Path(file).read_text("utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BackendUnavailable(f"--answers {file}: {error}; expected {EXPECTED}") from error
     answers: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            key, answer = _parse_answer_line(line, f"--answers {file}, line {number}")
-            if key in answers:
-                raise BackendUnavailable(f"--answers {file}, line {number}: a second answer for {key[1]!r}")
-            answers[key] = answer
-    if not answers:
-        raise BackendUnavailable(f"--answers {file}: no answer in it; expected {EXPECTED}")
-    return ReadyAnswers(file, answers)
-
-
-def _parse_answer_line(line: str, error_prefix: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
-    """Return an answer's key (benchmark and id) and its record."""
     try:
-        record: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BackendUnavailable(f"{error_prefix}: not JSON ({error}); expected {EXPECTED}") from error
-    if not isinstance(record, dict):
-        raise BackendUnavailable(f"{error_prefix}: {type(record).__name__}; expected {EXPECTED}")
-    name, answer, benchmark = record.get("id"), record.get("answer"), record.get("benchmark", "")
-    if not isinstance(name, str | int) or not isinstance(answer, str) or not isinstance(benchmark, str):
-        raise BackendUnavailable(f"{error_prefix}: fields {', '.join(map(str, record))}; expected {EXPECTED}")
-    # Replace lone surrogates, because they cannot be written to a file.
-    return (benchmark, str(name)), {**record, "answer": answer.encode("utf-8", "replace").decode()}
+        for item in read_json_lines(Path(file), "a file of answers", refuse_surrogates=False):
+            name, benchmark, answer = item.fields.get("id"), item.read("benchmark", str, ""), item.read("answer", str)
+            if not isinstance(name, str | int):
+                raise item.make_error(f"the id {name!r:.60}", "text or an integer")
+            key = (benchmark, str(name))
+            if key in answers:
+                raise item.make_error(f"a second answer for {key[1]!r}", "one answer per id")
+            # Replace lone surrogates, because they cannot be written to a file.
+            answers[key] = {**item.fields, "answer": answer.encode("utf-8", "replace").decode()}
+        if not answers:
+            raise DatasetError(file, "", "no answer in it", "one answer at least")
+    except DatasetError as error:
+        raise BackendUnavailable(f"--answers {error}; it must have {EXPECTED}") from error
+    return ReadyAnswers(file, answers)
 
 
 class ReplayBackend(Backend):

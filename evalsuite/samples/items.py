@@ -148,9 +148,9 @@ def read_json_records(
         yield require_item(value, path, f"{record_noun} {number}")
 
 
-def read_json_lines(path: Path, *, refuse_surrogates: bool = True) -> Iterator[SourceItem]:
+def read_json_lines(path: Path, expected: str = PUBLISHED, *, refuse_surrogates: bool = True) -> Iterator[SourceItem]:
     """Yield the object of each line of a JSON-lines file with its location (`line 3`); skip blank lines."""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, expected), 1):
         if line.strip():
             place = f"line {number}"
             one = "one JSON object per line"

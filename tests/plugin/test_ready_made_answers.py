@@ -77,9 +77,9 @@ def test_a_sample_without_an_answer_is_an_error_and_no_zero(pytester: pytest.Pyt
     ("text", "message"),
     [
         ("", "no answer in it"),
-        ("{", "line 1: not JSON"),
-        ('{"id": "fr"}', "line 1: fields id"),
-        (_answers({"id": "fr", "answer": "a"}, {"id": "fr", "answer": "b"}), "line 2: a second answer for 'fr'"),
+        ("{", "line 1: found the end of the text, expected one JSON object per line"),
+        ('{"id": "fr"}', "line 1: found only the fields 'id', expected the field 'answer'"),
+        (_answers({"id": "fr", "answer": "a"}, {"id": "fr", "answer": "b"}), "line 2: found a second answer for 'fr'"),
     ],
 )
 def test_a_bad_file_is_one_message_before_any_case(pytester: pytest.Pytester, text: str, message: str) -> None:
