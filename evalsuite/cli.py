@@ -21,7 +21,7 @@ class CommandForm(NamedTuple):
 
 
 MODULES = {
-    "attack": "commands.attack", "benchmark": "commands.score_benchmark", "build": "builders.choice",
+    "attack": "commands.attack", "benchmark": "commands.score_benchmark",
     "cases": "commands.export", "doctor": "commands.suites", "label": "commands.judge_sheet",
     "plan": "commands.suites", "rank": "commands.rank", "ray": "commands.gateway", "traces": "commands.traces",
 }  # fmt: skip
