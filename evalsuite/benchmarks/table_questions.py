@@ -23,9 +23,19 @@ from evalsuite.core.keywords import read_options
 from evalsuite.core.protocols import Benchmark, Dataset, Model, Setup
 from evalsuite.core.threads import run_in_thread
 from evalsuite.core.types import SHARE, Sample, Score, Transcript
-from evalsuite.samples.files import READERS, Field, SampleFields, open_database, read_rows, read_table_sql
+from evalsuite.samples.files import (
+    FILE,
+    READERS,
+    Field,
+    PublishedDataset,
+    SampleFields,
+    make_label_reader,
+    open_database,
+    read_rows,
+    read_table_sql,
+    read_text_field,
+)
 from evalsuite.samples.items import SourceItem, parse_json, read_json, read_text, require_item
-from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 from evalsuite.sandbox import Sandbox, TableFile
 from evalsuite.scorers.answers import denotation
 from evalsuite.scorers.sql import Match, SqlExecution, sql_execution

@@ -8,6 +8,8 @@ from pathlib import Path
 from evalsuite.core.declarations import Declarations
 from evalsuite.core.errors import SettingsError
 
+AGAIN = "again"  # The subfolder of a run's folder for judgements that are made after the run.
+
 
 def make_declarations(code: Path | None) -> Declarations:
     """Return the `Declarations` of installed packages and, if given, of the file or folder `code`."""

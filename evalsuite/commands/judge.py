@@ -15,9 +15,8 @@ from typing import Any
 
 from evalsuite.builders.building import parse_csv_sheet
 from evalsuite.builders.model_session import add_options
-from evalsuite.commands import make_declarations
+from evalsuite.commands import AGAIN, make_declarations
 from evalsuite.commands.judged_again import AnswersToJudge, rejudge_answers
-from evalsuite.commands.report import AGAIN
 from evalsuite.core.declarations import is_demonstration
 from evalsuite.core.errors import DatasetError, RunError, SettingsError, escape_for_terminal, write_count
 from evalsuite.core.json_codec import digest

@@ -13,10 +13,9 @@ from statistics import pstdev
 from typing import Any
 
 from evalsuite.builders.building import format_csv_sheet
-from evalsuite.commands import make_declarations
+from evalsuite.commands import AGAIN, make_declarations
 from evalsuite.commands.judge import SCORES, combine_answers_with_scorers, hash_content, read_scores
 from evalsuite.commands.judged_again import AnswersToJudge, is_judged
-from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, escape_for_terminal, escape_formula, shorten_to_beginning
 from evalsuite.core.json_codec import digest
 from evalsuite.core.option_values import declare_arguments, make_int_parser

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from evalsuite import stats
 from evalsuite.builders.model_session import add_options
+from evalsuite.commands import AGAIN
 from evalsuite.commands import judge as judging
 from evalsuite.commands.judged_again import AnswersToJudge
-from evalsuite.commands.report import AGAIN
 from evalsuite.core.errors import RunError, SettingsError, escape_for_terminal, write_count
 from evalsuite.core.option_values import declare_arguments
 from evalsuite.core.types import Record, Sample

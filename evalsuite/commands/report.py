@@ -37,9 +37,6 @@ def run_report(options: argparse.Namespace) -> int:
     return 0
 
 
-AGAIN = "again"  # The subfolder of a run's folder for judgements that are made after the run.
-
-
 def remake_report(options: argparse.Namespace, new_settings: Mapping[str, Any]) -> RunReport:
     """Make the report of the run that a command names; if `--to` is given, write the report to that folder.
 

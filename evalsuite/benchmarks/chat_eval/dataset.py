@@ -15,9 +15,8 @@ from evalsuite.core.errors import DatasetError
 from evalsuite.core.protocols import Dataset, Setup
 from evalsuite.core.types import Sample
 from evalsuite.judges import Likert
-from evalsuite.samples.files import Field, SampleFields
+from evalsuite.samples.files import FILE, Field, PublishedDataset, SampleFields, make_label_reader, read_text_field
 from evalsuite.samples.items import SourceItem, read_json_lines, read_json_records, read_text
-from evalsuite.samples.published import FILE, PublishedDataset, make_label_reader, read_text_field
 
 # The four aspects of the ChatEval paper; the files also contain understandability and an overall rating. The aspects'
 # scales are from Mehri and Eskenazi, "USR" (arXiv 2005.00456, section 3); their names are from UniEval (arXiv

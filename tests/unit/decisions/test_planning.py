@@ -18,7 +18,7 @@ from evalsuite.decisions.planning import (
     estimate_expense,
 )
 from evalsuite.gateway.spend import Price
-from evalsuite.output.reports.plan_section import advise_on_loss
+from evalsuite.plugin.terminal import advise_on_loss
 from evalsuite.results.tally import Estimate
 
 if TYPE_CHECKING:
