@@ -119,3 +119,29 @@ def test_a_function_that_is_named_by_a_participle_is_found() -> None:
         "a function's docstring begins with a verb",
         "a function's name is a verb",
     ]
+
+
+def missing_places(text: str) -> list[str]:
+    """List the places in code (`room/file.py` or `room/file.name`) that a text names and the package lacks."""
+    named = re.findall(r"`((?:[a-z_]+/)+)([a-z_]+)(?:\.(\w+))?`", text)
+    texts = {
+        (folder, module): (PACKAGE / folder / f"{module}.py").read_text("utf-8")
+        for folder, module, _ in named
+        if (PACKAGE / folder / f"{module}.py").is_file()
+    }
+    return [
+        f"{folder}{module}.{name}"
+        for folder, module, name in named
+        if name
+        and (PACKAGE / folder).is_dir()
+        and not ((folder, module) in texts and (name == "py" or re.search(rf"\b{name}\b", texts[folder, module])))
+    ]
+
+
+def test_every_place_in_code_that_the_architecture_names_exists() -> None:
+    assert missing_places((PACKAGE.parent / "ARCHITECTURE.md").read_text("utf-8")) == []
+
+
+def test_a_name_that_a_file_lacks_is_found() -> None:
+    text = "`core/types.Sample` is read by `core/types.read_sample`, not by `core/type.py`."
+    assert missing_places(text) == ["core/types.read_sample", "core/type.py"]
