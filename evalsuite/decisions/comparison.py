@@ -173,7 +173,7 @@ class ComparedMetric:
     benchmark: str
     tag: str | None  # The tag's name, if the gate has one.
     value: str | None  # The tag's value; None means all cases.
-    metric: str
+    metric: str  # The metric's name; `*` for all metrics of a benchmark that only the baseline has.
     lower_is_better: bool  # Whether a higher value is a loss.
 
     def __str__(self) -> str:

@@ -59,6 +59,7 @@ class Opinion:
 class Ballot(Opinion):
     """One judge's opinion about the answers, shown in one of their orders; its fields are stored in the record.
 
+    Reports recognise stored ballots by exactly these fields, so a new field would hide the ballots of earlier runs.
     Verdict and scores are converted: `first` is the case's first answer, even if the judge saw it second.
     """
 

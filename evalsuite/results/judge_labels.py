@@ -84,7 +84,8 @@ def select_labelled_cases(tally: Tally, score: str) -> Tally:
 def compute_accuracy(tally: Tally, verdict: float | None = None) -> Estimate | None:
     """Compute the share of the judge's verdicts that equal people's; None without verdicts.
 
-    If `verdict` is given, count only the cases to which people gave this verdict, without comparisons of two answers.
+    If `verdict` is given, count only the cases to which people gave this verdict, and leave out comparisons of two
+    answers.
     """
     verdicts = ((label, label.verdicts) for label in list_labelled_scores(tally))
     return estimate_weighted_mean(
@@ -170,7 +171,10 @@ def _pair_labels_with_scores(tally: Tally, *, allow_nominal: bool = False) -> tu
 
 
 def _estimate_by_jackknife(statistic: Callable[[Sequence[LabelPair]], float], tally: Tally) -> Estimate | None:
-    """Compute a statistic of people's and the judge's scores, with a jackknife's interval; None if it is undefined."""
+    """Compute a statistic of people's and the judge's scores, with an interval by a jackknife over clusters.
+
+    Return None if the statistic is undefined.
+    """
     pairs, clusters = _pair_labels_with_scores(tally)
     value = statistic(pairs) if pairs else math.nan
     if math.isnan(value):
@@ -189,7 +193,7 @@ def compute_weighted_kappa(pairs: Sequence[LabelPair]) -> float:
     The formula is from Cohen, "Weighted kappa" (Psychological Bulletin 70, 1968): 1 minus the mean squared difference
     divided by its expectation under chance, var(x) + var(y) + (mean(x) - mean(y))^2.
     """
-    from statistics import fmean, pvariance  # A gate in a worker needs the names of the metrics alone.
+    from statistics import fmean, pvariance  # Imported here, because workers need only the metrics' names.
 
     people, judge = zip(*pairs, strict=True)
     chance = pvariance(people) + pvariance(judge) + (fmean(people) - fmean(judge)) ** 2

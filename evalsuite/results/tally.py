@@ -216,7 +216,7 @@ class Tally:
 def estimate_clustered_mean(
     scored: Iterable[tuple[float, Hashable]], confidence: float = 0.95, bounds: tuple[float, float] | None = None
 ) -> Estimate | None:
-    """Estimate the mean of values, each with its cluster, by the same method as `Tally.estimate`."""
+    """Estimate the mean of values, each with its cluster, as `Tally.estimate` does; None without values."""
     values, clusters = list[float](), list[Hashable]()
     for value, cluster in scored:
         values.append(value)

@@ -45,7 +45,7 @@ MODE = re.compile(
     "(?P<strategy>one_by_one|simultaneous|simultaneous_summarizer)(?::(?P<roles>[1-9])roles)?"
     "(?::(?P<turns>[1-9])turns)?(?::(?P<same_role>same_role))?(?::(?P<ballots>ballots))?)"
 )
-"""Matches suffixes in a fixed order, as in `paper:one_by_one:4roles:3turns:same_role`; at most 9 roles and turns."""
+"""Matches the name of a mode. Suffixes have a fixed order, as in `paper:one_by_one:4roles:3turns:same_role`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,12 @@ def make_report(views: Sequence[RunView]) -> Section:
         name: [replace(line, tally=tally) for line in lines if len(tally := line.tally.where(format=written))]
         for written, name in FORMAT_NAMES.items()
     }
-    groups = [(name, line) for name, part in {"all": lines, **by_format}.items() for line in part]
+    of_formats = [(name, line) for name, part in by_format.items() for line in part]
+    groups = [*(("all", line) for line in lines), *of_formats]
     # Charts have one bar or polygon per run and mode; if there is only one run and mode, one per format.
     drawn = [(line.label, line.tally) for line in lines]
     if len(lines) == 1:
-        drawn = [(name, line.tally) for name, line in groups[1:]]
+        drawn = [(name, line.tally) for name, line in of_formats]
     details: list[Table | Chart] = [
         *_make_metric_tables(by_format),
         *_tabulate_passed_checks(lines),
@@ -89,7 +90,7 @@ def make_report(views: Sequence[RunView]) -> Section:
         _make_shares_table("Abilities", ABILITIES, Tally.share, groups, ABILITIES_NOTE),
         _draw_metrics("radar", "struc_bench_abilities", "Ability map", ABILITIES, drawn),
         *_make_agreement_tables(lines),
-        _make_items_table(groups[len(lines) :]),
+        _make_items_table(of_formats),
     ]
     blocks: list[Block] = [
         _make_preface(views, lines),

@@ -129,7 +129,11 @@ def _estimate_gain(value: float, replicates: Sequence[float], case_count: int) -
 def compare_verdicts(
     people: Sequence[Hashable], one: Sequence[Hashable], other: Sequence[Hashable], clusters: Sequence[Hashable]
 ) -> tuple[float, float, Estimate | None, float | None]:
-    """Compare two judges' verdicts with people's: gains of the other in accuracy and kappa, each with its p-value."""
+    """Compare how often the verdicts of the judges `one` and `other` equal people's.
+
+    Returns:
+        The gain of `other` over `one` in accuracy with its p-value, then the gain in Cohen's kappa with its p-value.
+    """
     from evalsuite.stats.paired import compute_paired_pvalue
 
     before, after = (list(map(float, map(eq, people, verdicts))) for verdicts in (one, other))
@@ -153,7 +157,11 @@ def _compute_kappa_difference(answers: Sequence[tuple[Hashable, Hashable, Hashab
 
 
 def compare_correlations(one: Variables, other: Variables, clusters: Sequence[Hashable]) -> Gain:
-    """Estimate how much higher the mean of Spearman's rho is for judge `other` than for judge `one`."""
+    """Estimate how much higher the mean of Spearman's rho is for judge `other` than for judge `one`.
+
+    Each judge's variables are people's and the judge's values, one pair of lists per aspect. Both judges' lists have
+    the same cases in the same order. With fewer than three cases, the gain is undefined.
+    """
     from evalsuite.stats.correlation import compute_rank_replicates
 
     (before, least), (after, most) = (compute_rank_replicates(each, clusters, "spearman") for each in (one, other))
