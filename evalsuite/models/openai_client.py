@@ -39,8 +39,8 @@ KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 """Environment variables that name the trusted certificates; the first that is set counts."""
 
-ACCEPTED = "gzip, deflate"
-DECOMPRESSED = frozenset({"gzip", "deflate", "identity", ""})
+ACCEPTED = "gzip"  # Without `deflate`, because aiohttp never ends the reading of a truncated answer of this kind.
+DECOMPRESSED = frozenset({ACCEPTED, "identity", ""})
 COMPRESSION_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 

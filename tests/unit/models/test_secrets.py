@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import traceback
+import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,26 @@ def test_an_answer_above_the_size_is_refused_while_it_arrives(
     with pytest.raises(RequestRefused, match="larger than 1 MiB"):
         once(OpenAIBackend(chat_server.url, Access(max_answer=2**20)))
     assert len(once(OpenAIBackend(chat_server.url)).text) == 5_000_000
+
+
+def test_a_truncated_answer_in_another_compression_does_not_wait_for_its_end() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        content = zlib.compress(b"{}" * 100)[:-6]
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(content))
+        await asyncio.sleep(0.1)  # The client reads the headers before the content arrives.
+        writer.write(content)
+        writer.close()
+
+    async def ask() -> None:
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            host, port = server.sockets[0].getsockname()
+            backend = OpenAIBackend(f"http://{host}:{port}/v1", Access(silence_timeout=1.0))
+            with pytest.raises(RequestRefused, match="compressed as 'deflate', which was not asked for"):
+                await asyncio.wait_for(backend.complete(Request("m", (Message("user", "hi"),))), 10.0)
+            await backend.aclose()
+
+    asyncio.run(ask())
 
 
 def test_secret_parameters_are_hashed_where_they_are_kept_and_whole_where_they_are_sent() -> None:
