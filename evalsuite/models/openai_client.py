@@ -14,7 +14,6 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 from urllib.request import getproxies
@@ -273,15 +272,13 @@ class OpenAIClient:
     """
 
     def __init__(self, address: ServerAddress, access: Access) -> None:
-        self._address, self._access = address, access
+        self._address = address
         self._http_client = DirectClient(access, tls=address.root.startswith("https://"))
         self.headers = make_headers(address, access)
         self.client: AsyncOpenAI = open_client(address, access, self._http_client)
+        if not address.is_azure:  # Azure's calls are never rehearsed, and a second client would open a credential.
+            self._rehearsal_client = open_client(address, access, RehearsalClient(access, tls=False))
         self._prepared: dict[str, Mapping[str, Any]] = {}
-
-    @cached_property
-    def _rehearsal_client(self) -> AsyncOpenAI:
-        return open_client(self._address, self._access, RehearsalClient(self._access, tls=False))
 
     async def post_content(
         self, path: str, content: bytes, headers: Mapping[str, Any], query: Mapping[str, Any]
