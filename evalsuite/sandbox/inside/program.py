@@ -141,9 +141,11 @@ def run_round(variables: dict[str, Any], title: str) -> bytes:
     value, error_of_code = _run_and_catch(partial(_run_code, code, title, variables))
 
     def show_value() -> None:
-        if is_last:  # If the program has printed anything, this is its output.
+        if is_last:
             _flush_output()
-        if value is not None and not (is_last and os.fstat(STDOUT).st_size):
+            if os.fstat(STDOUT).st_size:  # Raises OSError if the program has closed its output.
+                return  # The program's output is what it has printed.
+        if value is not None:
             print(value)  # noqa: T201 - the program's output
 
     steps: list[Callable[[], None]] = [lambda: save_open_figures(before)]

@@ -66,6 +66,7 @@ def test_an_exception_comes_back_as_the_traceback_of_the_programs_own_lines(lab:
         ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("x = '\ud800'", "surrogates not allowed"),
         ("x = 1\0", "null bytes"),
+        ("import os; os.close(1)", "OSError: [Errno 9] Bad file descriptor"),
     ],
 )
 def test_whatever_ends_a_program_early_is_its_error(bare: Lab, code: str, error: str) -> None:
