@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self, cast
 
@@ -29,13 +29,13 @@ def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ForeignCase:
     """The case that another package's metric scores: its data, and the model that the metric may call."""
 
     sample: Sample
     transcript: Transcript
-    documents: Sequence[str]  # The retrieved documents as texts.
+    find_documents: Documents
     model: BlockingModel | None  # The run's judge; None if the scorer was made with `judge=False`.
 
     @property
@@ -51,6 +51,11 @@ class ForeignCase:
         if target is None:
             return []
         return list(target) if isinstance(target, Sequence) and not isinstance(target, str) else [str(target)]
+
+    @cached_property
+    def documents(self) -> list[str]:
+        """The retrieved documents as texts; found on demand, because a metric that needs none must not fail on them."""
+        return list(self.find_documents(self.sample, self.transcript))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +74,9 @@ class PlainForeignScorer:
 
     async def score_case(self, sample: Sample, transcript: Transcript, model: BlockingModel | None) -> Scores:
         """Run the metric in a thread with its own event loop, because some metrics block their event loop."""
-
-        def run_metric() -> Scores:
-            case = ForeignCase(sample, transcript, list(self.find_documents(sample, transcript)), model)
-            return asyncio.run(self.measure(self.metric, case))
-
+        case = ForeignCase(sample, transcript, self.find_documents, model)
         try:
-            return await run_in_thread(run_metric)
+            return await run_in_thread(lambda: asyncio.run(self.measure(self.metric, case)))
         except EvalsuiteError:
             raise
         except Exception as error:

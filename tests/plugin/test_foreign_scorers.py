@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -225,13 +226,20 @@ def test_a_metric_that_raises_is_the_cases_error(suite: Suite, benchmark: str, w
 def test_a_case_is_read_as_foreign_metrics_expect_it() -> None:
     sample = Sample("a", [{"role": "user", "content": "Hi"}], ["x", "y"], metadata={"documents": ["m"]})
     spans = ({"kind": "span", "documents": ["d1"]}, {"kind": "span"})
-    transcript = Transcript("Ho", events=spans)
-    case = ForeignCase(sample, transcript, find_documents(sample, transcript), None)
+    case = ForeignCase(sample, Transcript("Ho", events=spans), find_documents, None)
     assert (case.question, case.targets, case.documents) == ("Hi", ["x", "y"], ["d1"])
     assert find_documents(sample, Transcript("", facts={"documents": ["f"]})) == ["f"]
     assert find_documents(sample, Transcript("")) == ["m"]
-    empty = ForeignCase(Sample("a", ()), Transcript(""), [], None)
+    empty = ForeignCase(Sample("a", ()), Transcript(""), find_documents, None)
     assert (empty.question, empty.targets) == ("", [])
+
+
+def test_a_fact_called_documents_harms_no_metric_that_reads_none() -> None:
+    async def measure(metric: Any, case: ForeignCase) -> dict[str, float]:
+        return {"own": 1.0}
+
+    scorer: Any = make_foreign_scorer("pytest", "right", measure, None, judge=False)
+    assert asyncio.run(scorer(Sample("a", "?"), Transcript("Ho", facts={"documents": 3}))) == {"own": 1.0}
 
 
 def test_names_and_numbers_are_converted() -> None:
