@@ -40,6 +40,7 @@ PROGRAMS = {
     "an exception": "def f():\n    return 1 / 0\nf()",
     "an exit": "print('so far')\nexit(3)",
     "a death": "import os; os._exit(4)",
+    "an exit whose message cannot be written": "class Code:\n    def __str__(self): 1 / 0\nexit(Code())",
     "a table by a path that is made up": "print(len(pd.read_csv('/mnt/data/tmp.csv')))",
     "chance": "import random, numpy; print(random.random(), numpy.random.rand())",
     "a file": "open('total.txt', 'w').write('3500')\nprint('done')",
