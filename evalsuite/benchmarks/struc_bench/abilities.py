@@ -21,7 +21,7 @@ from evalsuite.metrics.tables.cells import (
     read_cell_value,
     strip_cell_markup,
 )
-from evalsuite.metrics.tables.table_score import list_compared_cells, list_line_places
+from evalsuite.metrics.tables.table_score import compare_by_row, list_line_places
 
 if TYPE_CHECKING:
     from evalsuite.metrics.tables import CellGrid, FormFact
@@ -76,7 +76,7 @@ def _add_table_differences(pair: TablePair, head_rows: int, comparison: TableCom
     # If all rows are head rows, take only the first row as the head.
     head, first = head_rows if 0 < head_rows < height else 1, int(width > 1)
     arranged: list[list[ComparedCell]] = []
-    for (predicted_row, row), cells in zip(rows, list_compared_cells(pair), strict=True):
+    for (predicted_row, row), cells in zip(rows, compare_by_row(pair), strict=True):
         if row is not None and row >= head:
             arranged.append([])
         for (predicted_column, column), cell in zip(columns, cells, strict=True):

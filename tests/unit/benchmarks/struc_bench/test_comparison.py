@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -87,6 +88,19 @@ def test_a_short_row_lacks_cells_and_a_table_of_one_column_has_no_row_names() ->
     assert texts(short)[1] == ("", "88", "missing")
     single = compare([table("Colour", "red", "blue")], [table("Colour", "red", "green")])
     assert texts(single) == [("red", "red", "same"), ("blue", "green", "differs")]
+
+
+def test_rows_that_nobody_wanted_take_little_memory_in_columns_that_are_missing() -> None:
+    wanted = CellGrid(tuple(tuple(f"b{row}-{column}" for column in range(40)) for row in range(4)))
+    content = compare_content([CellGrid((("1", "2"),) * 2_000)], [wanted])
+    tracemalloc.start()
+    try:
+        found = find_table_differences(content, [wanted])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.structure["extra rows"] > 1_900
+    assert peak < 1 << 20
 
 
 def test_no_table_at_all_is_a_missing_one() -> None:
