@@ -17,8 +17,9 @@ MEMORY, FILE, PROCESSOR_SECONDS = 2 << 30, 32 << 20, 60
 
 
 def _call_published_function(call: dict[str, Any]) -> dict[str, object]:
-    # The errors that mean that this machine lacks a module: any failed import of the file or, during the call, a
-    # missing module, unless the tool runs the model's code, because the model may have invented the module.
+    # The errors that mean that this machine lacks a module. While the file is imported, these are all ImportErrors.
+    # During the call, they are ModuleNotFoundErrors; if the tool runs the model's code, no error has this meaning,
+    # because the model may have invented the module.
     missing: type[ImportError] | tuple[()] = ImportError
     try:
         module = importlib.import_module(call["module"])

@@ -144,7 +144,8 @@ def _read_html_trees(markup: str) -> list[TableTree]:
             continue
         tree = TableTree([], [], len(table.find_all(True)))
         trees.append(tree)
-        # Avoid recursion, because markup may be nested to any depth.
+        # Avoid recursion, because markup may be nested to any depth. An element waits with None until it is read, then
+        # with the index of its leftmost leaf until its children have been read.
         waiting: list[tuple[Any, int | None]] = [(table, None)]
         while waiting:
             element, start = waiting.pop()
