@@ -81,18 +81,19 @@ PUBLISHED = "a file in the published format"
 
 def read_text(path: Path, expected: str = PUBLISHED) -> str:
     """Read a file of UTF-8 text, with or without a byte-order mark; if it is missing, state what was expected."""
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return "".join(read_lines(path, expected))  # Raises an error that explains why the file cannot be read.
+    return "".join(read_lines(path, expected, at_once=True))
 
 
-def read_lines(path: Path, expected: str = PUBLISHED) -> Iterator[str]:
-    """Yield a file's lines one by one; only a line feed ends a line, because JSON strings may have other line ends."""
+def read_lines(path: Path, expected: str = PUBLISHED, *, at_once: bool = False) -> Iterator[str]:
+    """Yield a file's lines one by one, or its whole text `at_once`.
+
+    Only a line feed ends a line, because JSON strings may have other line ends. The file is read only once, because it
+    may be a pipe.
+    """
     before = 0
     try:
         with path.open("rb") as stream:
-            for line in stream:
+            for line in [stream.read()] if at_once else stream:
                 # Files from Windows editors may begin with a byte-order mark.
                 yield line.decode("utf-8").removeprefix("" if before else "\ufeff")
                 before += len(line)

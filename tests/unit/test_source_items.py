@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 import pytest
 
 from evalsuite.core.errors import DatasetError
-from evalsuite.samples.items import read_json, read_json_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from evalsuite.samples.items import read_json, read_json_lines, read_text
 
 
 @pytest.mark.parametrize(
@@ -42,3 +40,12 @@ def test_the_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     file.write_text('{"a": 1}\n{"a": "\\ud800"}\n')
     with pytest.raises(DatasetError, match="line 2: found half of a surrogate pair"):
         list(read_json_lines(file))
+
+
+def test_a_pipe_of_other_bytes_is_refused_although_it_can_be_read_only_once() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"\xef\xbb\xbfa\n\xff")
+    os.close(writing)
+    with pytest.raises(DatasetError, match="byte 5: found the byte 0xff"):
+        read_text(Path(f"/dev/fd/{reading}"))
+    os.close(reading)
