@@ -258,8 +258,8 @@ def _read_tablebench(path: Path) -> Iterator[SourceItem]:
     for item in READERS[path.suffix.lower()](path):
         if item.fields.get("qtype") != "Visualization":
             table = item.fields.get("table")
-            parsed = parse_json(table, path, item.where) if isinstance(table, str) else table
-            found = require_item(parsed, path, item.where)
+            where = item.locate("table")
+            found = require_item(parse_json(table, path, where) if isinstance(table, str) else table, path, where)
             shown = {"columns": found.read("columns", list), "data": found.read_list("data", list)}
             yield replace(item, fields={**item.fields, "table": shown})
 

@@ -166,7 +166,8 @@ def _read_items(path: str | Path, split: str) -> Iterator[SourceItem]:
 
 
 def _read_json_items(file: Path) -> Iterator[SourceItem]:
-    return _iterate_listed_items(parse_json(read_text(file), file, refuse_surrogates=False), file)
+    content = parse_json(read_text(file), file, expected="a list of objects", refuse_surrogates=False)
+    return _iterate_listed_items(content, file)
 
 
 def parse_yaml(text: str, file: Path) -> Any:

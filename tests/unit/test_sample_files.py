@@ -84,6 +84,7 @@ def test_fields_of_fields_functions_and_messages(tmp_path: Path) -> None:
         ("s.jsonl", "", "found no items"),
         ("s.json", '{"a": [], "b": []}', "found an object with 2 lists"),
         ("s.json", "3", "found 3, expected a list of objects"),
+        ("s.json", '{"a": 1}\n{"a": 2}', r"line 2, column 1: found .*, expected a list of objects \(Extra data\)"),
         ("s.csv", "input,target\na,b\nc\n", "line 3: found 1 fields, expected 2"),
         ("s.csv", 'input,target\n"a,b\n', "expected separated values whose quotes are closed"),
         ("s.csv", "input,input\na,b\n", "line 1: found the names"),

@@ -233,7 +233,7 @@ def test_a_file_of_questions_about_several_tables_of_databench_names_each_table(
         ("tabfact", "tokenized_data/test_examples.json", {"t": [["a"], [2], "c"]}, "'label' is 2"),
         ("tabfact", "tokenized_data/test_examples.json", {"t": [["a"], [1], "c"]}, "the table 'data/all_csv/t'"),
         ("tabfact", "tokenized_data/test_examples.json", {"t": []}, "a label for each"),
-        ("tablebench", "TableBench.jsonl", {"id": 1, "table": "[1]"}, "an object"),
+        ("tablebench", "TableBench.jsonl", {"id": 1, "table": "[1]"}, "field 'table': found"),
         ("tablebench", "TableBench.jsonl", {"id": 1, "table": {"columns": []}}, "'data'"),
         ("spider", "dev.json", [{**QUESTIONS, "query": "x"}], "the table 'database/towns/towns.sqlite'"),
         ("spider", "dev.txt", "", "no questions"),
