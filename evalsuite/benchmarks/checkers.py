@@ -122,7 +122,7 @@ def _read_tool_eyes_scores(verdict: SourceItem) -> dict[str, float]:
                  for name, part in entry.items()}  # fmt: skip
         marks = [verdict.fields["FA"], parts["Ans_pass"], parts["valid_TS_mean"], verdict.fields["TS"]]
         aligned, finished, match, selected = (float(mark["score for criteria"]) for mark in marks)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         found = f"{type(error).__name__}: {error}"
         raise verdict.make_error(found, "the scores FA, TS and AO of the evaluation") from error
     return {"format_alignment": aligned, "finished": finished} | ({"reality": selected / match} if match else {})

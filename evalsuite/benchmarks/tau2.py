@@ -128,7 +128,7 @@ def load_dataset(setup: Setup) -> Dataset:
     chosen = None
     if options.split is not None:
         splits = path.with_name(SPLITS)
-        chosen = set(SourceItem(read_json(splits, dict), splits, "the splits").read(options.split, list))
+        chosen = set(SourceItem(read_json(splits, dict), splits, "the splits").read_list(options.split, str))
     samples, left_out = [], []
     for task in read_json_records(path, "task"):
         sample = _make_sample(task)

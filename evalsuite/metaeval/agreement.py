@@ -23,7 +23,7 @@ from evalsuite.metrics.tables import FORMATS, Format, strip_answer
 from evalsuite.metrics.tables.readings import parse_format, read_in_all_formats
 from evalsuite.output.reports.section import Cell, Chart, Series, Table, parse_columns
 from evalsuite.results.tally import Estimate
-from evalsuite.samples.items import read_json_lines, read_text
+from evalsuite.samples.items import SourceItem, read_json_lines, read_text
 from evalsuite.stats.correlation import Correlation, PairResamples, Statistic, compute_pearson_r, compute_spearman_rho
 
 EXPECTED = (
@@ -58,18 +58,20 @@ def read_rated_tables(path: Path) -> list[RatedTable]:
 def _parse_records(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         yield from (item.fields for item in read_json_lines(path, refuse_surrogates=False))
         return
     if isinstance(content, list):
         yield from content
     elif isinstance(content, dict) and {"references", "columns", "rows"} <= content.keys():
-        for row in content["rows"]:
-            record = dict(zip(content["columns"], row, strict=False))
+        study = SourceItem(content, path, "")
+        references, columns = study.read("references", list), study.read_list("columns", str)
+        for row in study.read_list("rows", list):
+            record = dict(zip(columns, row, strict=False))
             place = record.get("reference")
-            if not isinstance(place, int) or not 0 <= place < len(content["references"]):
-                raise DatasetError(path, "rows", f"reference {place!r}", "the index of a reference")
-            yield record | {"reference": content["references"][place]}
+            if not isinstance(place, int) or not 0 <= place < len(references):
+                raise study.make_error(f"reference {place!r}", "the index of a reference", "rows")
+            yield record | {"reference": references[place]}
     else:
         yield content
 

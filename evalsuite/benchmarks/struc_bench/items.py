@@ -40,7 +40,7 @@ def read_human_scores(path: Path, model: str) -> dict[str, dict[str, Any]]:
         for aspect in ASPECTS:
             item.read(aspect, float)
         rated_model, rater, sample = item.read("model", str, ""), item.read("rater", str, ""), item.read("sample", str)
-        labels = item.read_optional("errors", list)
+        labels = item.read_list("errors", str, optional=True)
         if unknown := [name for name in labels if name not in ERROR_TYPES]:
             raise item.make_error(repr(unknown[0])[:60], f"some of {', '.join(ERROR_TYPES)}", "errors")
         numbers.setdefault(rater, str(len(numbers) + 1))

@@ -142,6 +142,9 @@ def test_wikitablequestions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 BFCL = "result/m/BFCL_v4_multiple_result.json", "score/m/BFCL_v4_multiple_score.json"
 EYES = "tmp/m_res.jsonl", "jsonl/m_structured_data.jsonl"
 TALK = {"id": 1, "path": "Tool_Library/Word/Dictionary", "conversations": [{"from": "user", "value": "What is it?"}]}
+MARK = {"score for criteria": 1}
+PARTS = [{"Ans_pass": MARK, "valid_TS_mean": MARK}]
+SCORED = {"id": 1, "FA": MARK, "TS": {**MARK, "score composition": PARTS}, "AO": {"score composition": PARTS}}
 MALFORMED: list[tuple[Any, dict[str, list[Any]], str]] = [
     (
         read_bfcl_verdicts,
@@ -172,6 +175,11 @@ MALFORMED: list[tuple[Any, dict[str, list[Any]], str]] = [
         read_tool_eyes_verdicts,
         {EYES[0]: [TALK], EYES[1]: [{"id": 1, "TS": 3}]},
         "_structured_data.jsonl, line 1: found",
+    ),
+    (
+        read_tool_eyes_verdicts,
+        {EYES[0]: [TALK], EYES[1]: [SCORED | {"FA": {"score for criteria": 10**400}}]},
+        "_structured_data.jsonl, line 1: found OverflowError",
     ),
 ]
 

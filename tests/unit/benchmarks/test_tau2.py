@@ -478,6 +478,9 @@ def test_a_split_chooses_tasks_and_the_policy_may_be_given(folder: Path) -> None
     assert [sample.id for sample in TAU2.load(setup(folder, split="base")).samples] == ["7", "9"]
     with pytest.raises(DatasetError, match=r"split_tasks.json.*'small'"):
         TAU2.load(setup(folder, split="small"))
+    (folder / "split_tasks.json").write_text(json.dumps({"base": [["9"]]}))
+    with pytest.raises(DatasetError, match=r"field 'base', element 1: found \[\"9\"\], expected a string"):
+        TAU2.load(setup(folder, split="base"))
     (folder / "policy.md").unlink()
     solver: Any = TAU2.solver(setup(folder, policy="Be brief."))
     assert solver.agent.protocol.system == "Be brief."

@@ -248,6 +248,9 @@ def test_ratings_are_read_with_a_byte_order_mark_and_aliases_of_formats(tmp_path
         (f'[{{"reference": "a", "prediction": "b", "human": 1{"0" * 400}}}]', "a number or a list of numbers"),
         ('[{"reference": "a", "prediction": "b", "human": 1, "format": "pdf"}]', "format"),
         ('{"references": [], "columns": ["reference"], "rows": [[3]]}', "the index of a reference"),
+        ('{"references": [], "columns": [["reference"]], "rows": []}', "field 'columns', element 1: found"),
+        ('{"references": [], "columns": ["reference"], "rows": [3]}', "field 'rows', element 1: found 3"),
+        ("[" * 100_000, "nested too deep"),
     ],
 )
 def test_bad_files_are_one_message(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

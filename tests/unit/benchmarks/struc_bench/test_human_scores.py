@@ -45,6 +45,7 @@ def rating(sample: str, content: float, form: float, **more: Any) -> dict[str, A
         ([{"sample": "html-003", "content": 4, "format": 1, "model": None}], "item 0, field 'model'"),
         ([{"sample": "html-003", "content": 4, "format": 1, "errors": "none"}], "item 0, field 'errors'"),
         ([{"sample": "html-003", "content": 4, "format": 1, "errors": ["typo"]}], "structure_error, naming_error"),
+        ([{"sample": "html-003", "content": 4, "format": 1, "errors": [["typo"]]}], "field 'errors', element 1: found"),
         ('[{"sample": "html-003", "content": NaN, "format": 1}]', "a finite number"),
         ('[{"sample": "html-003", "content": 4, "format": -Infinity}]', "item 0, field 'format'"),
         (f'[{{"sample": "html-003", "content": 1{"0" * 400}, "format": 1}}]', "a finite number"),
