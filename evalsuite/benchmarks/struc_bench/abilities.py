@@ -17,21 +17,29 @@ from evalsuite.metrics.tables.cells import (
     EQUAL,
     CellVerdict,
     SearchedText,
+    compare_cells,
     is_blank,
     read_cell_value,
     strip_cell_markup,
 )
-from evalsuite.metrics.tables.table_score import compare_by_row, list_line_places
 
 if TYPE_CHECKING:
     from evalsuite.metrics.tables import CellGrid, FormFact
     from evalsuite.metrics.tables.content import ContentComparison, TablePair
-    from evalsuite.metrics.tables.table_score import ComparedCell
 
     Numbers = Sequence[Sequence[float | None]]
 
 
 RIGHT_VALUE_VERDICTS: frozenset[CellVerdict] = EQUAL | {"sign missing"}  # The verdicts that count as a right value.
+
+
+@dataclass(frozen=True, slots=True)
+class CellPair:
+    """The texts, without markup, of a wanted data cell and the predicted cell at the same position."""
+
+    predicted: str
+    wanted: str
+    verdict: CellVerdict
 
 
 @dataclass(slots=True)
@@ -46,7 +54,7 @@ class TableComparison:
     # Numbers of missing, unwanted and displaced tables, rows and columns; the keys are texts such as `missing rows`.
     structure: Counter[str] = field(default_factory=Counter)
     names: list[tuple[str, str]] = field(default_factory=list)  # Wrong names of rows or columns: (predicted, wanted).
-    cells: list[ComparedCell] = field(default_factory=list)  # Data cells that both tables have.
+    cells: list[CellPair] = field(default_factory=list)  # Pairs of data cells that both tables have.
     lost: list[str] = field(default_factory=list)  # Wanted data cells in rows or columns that the prediction lacks.
     predicted: list[str] = field(default_factory=list)  # All data cells of the prediction.
     # Whether each sum of the wanted tables also holds in the prediction (see `compare_sums`).
@@ -55,7 +63,7 @@ class TableComparison:
     @property
     def wanted_cells(self) -> list[str]:
         """All data cells of the reference."""
-        return [*(cell.wanted for cell in self.cells), *self.lost]
+        return [*(pair.wanted for pair in self.cells), *self.lost]
 
 
 def find_table_differences(content_comparison: ContentComparison, wanted: Sequence[CellGrid]) -> TableComparison:
@@ -66,47 +74,60 @@ def find_table_differences(content_comparison: ContentComparison, wanted: Sequen
     comparison.structure["extra tables"] += len(content_comparison.extra)
     for table in content_comparison.extra:
         first = int(table.width > 1)
-        comparison.predicted += [strip_cell_markup(text) for row in table.texts[1:] for text in row[first:]]
+        comparison.predicted += [text for row in _strip_markup_of_cells(table.texts)[1:] for text in row[first:]]
     return comparison
 
 
 def _add_table_differences(pair: TablePair, head_rows: int, comparison: TableComparison) -> None:
-    rows, columns = list_line_places(pair)
-    height, width = len(pair.right.rows), pair.right.width
+    wanted, predicted = _strip_markup_of_cells(pair.right.texts), _strip_markup_of_cells(pair.left.texts)
     # If all rows are head rows, take only the first row as the head.
-    head, first = head_rows if 0 < head_rows < height else 1, int(width > 1)
-    arranged: list[list[ComparedCell]] = []
-    for (predicted_row, row), cells in zip(rows, compare_by_row(pair), strict=True):
-        if row is not None and row >= head:
-            arranged.append([])
-        for (predicted_column, column), cell in zip(columns, cells, strict=True):
-            is_predicted, is_wanted = None not in (predicted_row, predicted_column), None not in (row, column)
-            if (row is not None and row < head) or (column is not None and column < first):
-                if is_predicted and is_wanted and cell.verdict not in EQUAL:
-                    comparison.names.append((cell.predicted, cell.wanted))
-                continue
-            if is_predicted:
-                comparison.predicted.append(cell.predicted)
-            if is_wanted:
-                arranged[-1].append(cell)
-                if is_predicted:
-                    comparison.cells.append(cell)
-                else:
-                    comparison.lost.append(cell.wanted)
-    predicted = [[cell.predicted for cell in row] for row in arranged]
-    comparison.sums += compare_sums(predicted, [[cell.wanted for cell in row] for row in arranged])
+    head = head_rows if 0 < head_rows < len(wanted) else 1
+    first = int(pair.right.width > 1)
+    rows = {there: here for here, there in pair.rows}
+    columns = {there: here for here, there in pair.columns}
+
+    def pair_cells(row: int, column: int) -> CellPair | None:
+        if row not in rows or column not in columns:
+            return None
+        here, there = rows[row], columns[column]
+        verdict = compare_cells(pair.left.texts[here][there], pair.right.texts[row][column])
+        return CellPair(predicted[here][there], wanted[row][column], verdict)
+
+    arranged: list[list[str]] = []
+    for row, texts in enumerate(wanted):
+        cells = [pair_cells(row, column) for column in range(len(texts))]
+        names = cells[: first if row >= head else None]
+        comparison.names += [(cell.predicted, cell.wanted) for cell in names if cell and cell.verdict not in EQUAL]
+        if row >= head:
+            comparison.cells += filter(None, cells[first:])
+            comparison.lost += [text for cell, text in zip(cells[first:], texts[first:], strict=True) if not cell]
+            arranged.append([cell.predicted if cell else "" for cell in cells[first:]])
+    comparison.sums += compare_sums(arranged, [texts[first:] for texts in wanted[head:]])
     if pair.predicted is None:
         comparison.structure["missing tables"] += 1
         return
+    heads = {rows[row] for row in range(head) if row in rows}
+    named = {columns[column] for column in range(first) if column in columns}
+    comparison.predicted += [
+        text
+        for row, texts in enumerate(predicted)
+        if row not in heads
+        for column, text in enumerate(texts)
+        if column not in named
+    ]
     comparison.structure += Counter(
         {
-            "missing rows": height - len(pair.rows),
-            "extra rows": len(pair.left.rows) - len(pair.rows),
-            "missing columns": width - len(pair.columns),
-            "extra columns": pair.left.width - len(pair.columns),
+            "missing rows": len(wanted) - len(rows),
+            "extra rows": len(predicted) - len(rows),
+            "missing columns": pair.right.width - len(columns),
+            "extra columns": pair.left.width - len(columns),
             "displaced lines": int(pair.displaced),
         }
     )
+
+
+def _strip_markup_of_cells(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[strip_cell_markup(text) for text in row] for row in rows]
 
 
 MOST_COLUMNS = 16  # Maximum columns checked for sums, because the time grows with the cube of the number of columns.

@@ -115,7 +115,7 @@ class TableScore:
     @property
     def compared(self) -> "list[list[list[ComparedCell]]]":
         """The compared cells by table and row, including rows and columns that only one side has."""
-        return [list(compare_by_row(pair)) for pair in self.match.content.pairs]
+        return [_list_compared_cells(pair) for pair in self.match.content.pairs]
 
     def show(self, *, colour: bool = False) -> str:
         """Write the score, the statements about form and the differing cells for a terminal."""
@@ -309,13 +309,9 @@ class ComparedCell:
         return f"{where}: {value}" if where else value
 
 
-def compare_by_row(pair: TablePair) -> Iterator[list[ComparedCell]]:
-    """Yield the compared cells of each row of two tables, in the order of `list_line_places`.
-
-    Do not keep all rows of a long table: there may be millions of cells, because each row that only one table has also
-    has a cell in each column that only the other table has.
-    """
-    rows, columns = list_line_places(pair)
+def _list_compared_cells(pair: TablePair) -> list[list[ComparedCell]]:
+    columns = list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
+    rows = list(_merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows)))
 
     def get_text(grid: ValueGrid, row: int | None, column: int | None) -> str | None:
         return None if row is None or column is None else grid.texts[row][column]
@@ -327,8 +323,6 @@ def compare_by_row(pair: TablePair) -> Iterator[list[ComparedCell]]:
 
     def compare(row: LinePlaces, column: LinePlaces, row_name: str, column_name: str) -> ComparedCell:
         predicted, wanted = get_text(pair.left, row[0], column[0]), get_text(pair.right, row[1], column[1])
-        if predicted is None and wanted is None:  # The row and the column are not of the same table.
-            return ComparedCell("missing", "blank", "", "", row_name, column_name)
         verdict = compare_cells(predicted or "", wanted or "")
         state: CellState = "equal" if verdict in EQUAL else "differs"
         if predicted is None or wanted is None:
@@ -337,15 +331,10 @@ def compare_by_row(pair: TablePair) -> Iterator[list[ComparedCell]]:
         return ComparedCell(state, verdict, *stripped, row_name, column_name)
 
     names = [find_name(rows[0], column) for column in columns] if rows else []
-    for row in rows:
-        row_name = find_name(row, columns[0]) if columns else ""
-        yield [compare(row, column, row_name, name) for column, name in zip(columns, names, strict=True)]
-
-
-def list_line_places(pair: TablePair) -> tuple[list[LinePlaces], list[LinePlaces]]:
-    """List the rows and the columns of both tables, in the order in which they are compared and shown."""
-    rows = _merge_lines(pair.rows, len(pair.left.rows), len(pair.right.rows))
-    return list(rows), list(_merge_lines(pair.columns, pair.left.width, pair.right.width))
+    return [
+        [compare(row, column, find_name(row, columns[0]), name) for column, name in zip(columns, names, strict=True)]
+        for row in rows
+    ]
 
 
 def _merge_lines(pairs: Sequence[tuple[int, int]], height: int, wanted_height: int) -> Iterator[LinePlaces]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsuite.benchmarks.struc_bench.abilities import TableComparison, find_table_differences
+from evalsuite.benchmarks.struc_bench.abilities import CellPair, TableComparison, find_table_differences
 from evalsuite.metrics.tables import CellGrid, table_score
 from evalsuite.metrics.tables.cells import compare_cells, is_blank
 from evalsuite.metrics.tables.content import compare_content
@@ -40,17 +39,18 @@ def compare(prediction: list[CellGrid], wanted: list[CellGrid]) -> TableComparis
     return find_table_differences(compare_content(prediction, wanted), wanted)
 
 
-def texts(found: TableComparison) -> list[tuple[str, str, str]]:
-    return [(cell.predicted, cell.wanted, cell.verdict) for cell in found.cells]
-
-
 def structure(prediction: CellGrid, wanted: CellGrid = WANTED) -> dict[str, int]:
     return dict(+compare([prediction], [wanted]).structure)
 
 
 def test_a_table_and_itself_agree_in_every_cell() -> None:
     found = compare([WANTED], [WANTED])
-    assert texts(found) == [(cell, cell, "same") for cell in ("7", "88", "4", "81")]
+    assert found.cells == [
+        CellPair("7", "7", "same"),
+        CellPair("88", "88", "same"),
+        CellPair("4", "4", "same"),
+        CellPair("81", "81", "same"),
+    ]
     assert (found.structure.total(), found.names, found.lost, found.tables) == (0, [], [], 1)
 
 
@@ -58,7 +58,7 @@ def test_a_missing_row_loses_its_cells() -> None:
     found = compare([table(",Wins,Points", "Otters,4,81")], [WANTED])
     assert +found.structure == Counter({"missing rows": 1})
     assert found.lost == ["7", "88"]
-    assert texts(found) == [("4", "4", "same"), ("81", "81", "same")]
+    assert found.cells == [CellPair("4", "4", "same"), CellPair("81", "81", "same")]
 
 
 def test_a_missing_column_loses_its_cells() -> None:
@@ -84,23 +84,11 @@ def test_missing_and_extra_tables_are_counted() -> None:
 
 
 def test_a_short_row_lacks_cells_and_a_table_of_one_column_has_no_row_names() -> None:
-    short = compare([table(",Wins,Points", "Gulls,7", "Otters,4,81")], [WANTED])
-    assert texts(short)[1] == ("", "88", "missing")
+    assert compare([table(",Wins,Points", "Gulls,7", "Otters,4,81")], [WANTED]).cells[1] == CellPair(
+        "", "88", "missing"
+    )
     single = compare([table("Colour", "red", "blue")], [table("Colour", "red", "green")])
-    assert texts(single) == [("red", "red", "same"), ("blue", "green", "differs")]
-
-
-def test_rows_that_nobody_wanted_take_little_memory_in_columns_that_are_missing() -> None:
-    wanted = CellGrid(tuple(tuple(f"b{row}-{column}" for column in range(40)) for row in range(4)))
-    content = compare_content([CellGrid((("1", "2"),) * 2_000)], [wanted])
-    tracemalloc.start()
-    try:
-        found = find_table_differences(content, [wanted])
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert found.structure["extra rows"] > 1_900
-    assert peak < 1 << 20
+    assert single.cells == [CellPair("red", "red", "same"), CellPair("blue", "green", "differs")]
 
 
 def test_no_table_at_all_is_a_missing_one() -> None:
@@ -174,6 +162,6 @@ def test_a_table_in_another_markup_has_the_same_cells() -> None:
     html = "<table><tr><th></th><th>Wins</th></tr><tr><td><b>Gulls</b></td><td>7</td></tr></table>"
     score = table_score("| | Wins |\n|---|---|\n| **Gulls** | 7 |", html, format="html")
     found = find_table_differences(score.match.content, score.match.wanted.tables)
-    assert texts(found) == [("7", "7", "same")]
+    assert found.cells == [CellPair("7", "7", "same")]
     assert found.names == []
     assert score.content == 1.0
