@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from evalsuite.applications.case_model import BlockingModel, CaseModel
 from evalsuite.core.errors import EvalsuiteError, ScoringError, SettingsError, describe_error
@@ -22,6 +22,8 @@ Scores = Mapping[str, float | Score]
 Documents = Callable[[Sample, Transcript], Sequence[str]]
 ForeignMeasure = Callable[[Any, "ForeignCase"], Coroutine[Any, Any, Scores]]
 
+NO_JUDGE = "this metric asks a model: leave out judge=False, and name a judge with --judge-model"
+
 
 def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
     """List the retrieved documents: those of spans, or else `documents` in the facts or in the sample's metadata."""
@@ -29,20 +31,28 @@ def find_documents(sample: Sample, transcript: Transcript) -> Sequence[str]:
     return found or transcript.facts.get("documents") or sample.metadata.get("documents") or ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class ForeignCase:
     """The case that another package's metric scores: its data, and the model that the metric may call."""
 
     sample: Sample
     transcript: Transcript
     find_documents: Documents
-    model: BlockingModel | None  # The run's judge; None if the scorer was made with `judge=False`.
+    model: BlockingModel | None
 
     @property
     def question(self) -> str:
         """The input as text; if it is a conversation, the last message."""
         said = self.sample.input
         return said if isinstance(said, str) else said[-1].content if said else ""
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The transcript's messages; if it has none, the question and the answer."""
+        return self.transcript.messages or (
+            Message("user", self.question),
+            Message("assistant", self.transcript.answer),
+        )
 
     @property
     def targets(self) -> list[str]:
@@ -54,8 +64,15 @@ class ForeignCase:
 
     @cached_property
     def documents(self) -> list[str]:
-        """The retrieved documents as texts; found on demand, because a metric that needs none must not fail on them."""
+        """The retrieved documents as texts."""
         return list(self.find_documents(self.sample, self.transcript))
+
+    @property
+    def judge(self) -> BlockingModel:
+        """The run's judge; raises ScoringError if the scorer was made with `judge=False`."""
+        if self.model is None:
+            raise ScoringError(NO_JUDGE)
+        return self.model
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +87,10 @@ class PlainForeignScorer:
     arguments: str  # Text that identifies the metric and its arguments, for fingerprints.
 
     async def __call__(self, sample: Sample, transcript: Transcript) -> Scores:
-        return await self.score_case(sample, transcript, None)
+        return await self.score_case(ForeignCase(sample, transcript, self.find_documents, None))
 
-    async def score_case(self, sample: Sample, transcript: Transcript, model: BlockingModel | None) -> Scores:
+    async def score_case(self, case: ForeignCase) -> Scores:
         """Run the metric in a thread with its own event loop, because some metrics block their event loop."""
-        case = ForeignCase(sample, transcript, self.find_documents, model)
         try:
             return await run_in_thread(lambda: asyncio.run(self.measure(self.metric, case)))
         except EvalsuiteError:
@@ -93,7 +109,7 @@ class ForeignScorer:
         """Score one transcript; if the judge could not be reached, raise the error of its call."""
         access = BlockingModel(judge, asyncio.get_running_loop())
         try:
-            return await self.plain.score_case(sample, transcript, access)
+            return await self.plain.score_case(ForeignCase(sample, transcript, self.plain.find_documents, access))
         except ScoringError as error:
             if judge.log.failure is not None:
                 raise judge.log.failure from error
@@ -194,8 +210,6 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
     from deepeval.models import DeepEvalBaseLLM
     from deepeval.test_case import LLMTestCase, ToolCall
 
-    judge = cast("BlockingModel", case.model)  # Only a case with a model makes a `DeepEvalJudge`.
-
     class DeepEvalJudge(DeepEvalBaseLLM):  # type: ignore[misc]
         """Answers the metric's requests with the run's judge."""
 
@@ -203,13 +217,13 @@ async def _score_with_deepeval(metric: Any, case: ForeignCase) -> dict[str, Scor
             return self
 
         def generate(self, prompt: Any) -> str:
-            return judge.chat(str(prompt)).text
+            return case.judge.chat(str(prompt)).text
 
         async def a_generate(self, prompt: Any) -> str:
             return self.generate(prompt)
 
         def get_model_name(self) -> str:
-            return judge.name
+            return case.judge.name
 
     if isinstance(metric, BaseMetric):
         made = copy.copy(metric)  # Copy the metric: it stores the score of its last case, which cases must not share.
@@ -263,14 +277,12 @@ async def _score_with_inspect(scorer: Any, case: ForeignCase) -> dict[str, Score
     from inspect_ai.solver import TaskState
 
     kinds = {"user": ChatMessageUser, "assistant": ChatMessageAssistant, "system": ChatMessageSystem}
-    question, answer = Message("user", case.question), Message("assistant", case.transcript.answer)
-    messages = case.transcript.messages or (question, answer)
     state = TaskState(
         ModelName("evalsuite/model"),
         case.sample.id,
         1,
         case.question,
-        [kinds[each.role](content=each.content) for each in messages if each.role in kinds],
+        [kinds[each.role](content=each.content) for each in case.messages if each.role in kinds],
         Target(case.targets),
         output=ModelOutput.from_content("model", case.transcript.answer),
         metadata=dict(case.sample.metadata),

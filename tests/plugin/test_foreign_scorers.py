@@ -182,9 +182,11 @@ from evalsuite.scorers.foreign import make_foreign_scorer
 async def measure(metric, case):
     if metric == "fails":
         raise ValueError("no luck")
+    if metric == "blind":
+        case.judge.chat(case.question)
     try:
         if metric != "right":
-            case.model.chat(case.question)
+            case.judge.chat(case.question)
     except Exception as error:
         raise ValueError("hidden") from error
     return {"own": 1.0}
@@ -201,6 +203,7 @@ def declare(name, metric, judge):
 
 test_asks = declare("asks", "asks", True)
 test_plain = declare("plain", "asks", False)
+test_blind = declare("blind", "blind", False)
 test_fails = declare("fails", "fails", True)
 test_right = declare("right", "right", True)
 """
@@ -211,6 +214,7 @@ test_right = declare("right", "right", True)
     [
         ("asks", "is the server running"),
         ("plain", "the metric raised ValueError: hidden"),
+        ("blind", "leave out judge=False"),
         ("fails", "pytest: the metric raised ValueError: no luck"),
         ("right", None),
     ],
@@ -228,10 +232,13 @@ def test_a_case_is_read_as_foreign_metrics_expect_it() -> None:
     spans = ({"kind": "span", "documents": ["d1"]}, {"kind": "span"})
     case = ForeignCase(sample, Transcript("Ho", events=spans), find_documents, None)
     assert (case.question, case.targets, case.documents) == ("Hi", ["x", "y"], ["d1"])
+    assert [message.content for message in case.messages] == ["Hi", "Ho"]
     assert find_documents(sample, Transcript("", facts={"documents": ["f"]})) == ["f"]
     assert find_documents(sample, Transcript("")) == ["m"]
     empty = ForeignCase(Sample("a", ()), Transcript(""), find_documents, None)
     assert (empty.question, empty.targets) == ("", [])
+    with pytest.raises(ScoringError, match="name a judge"):
+        _ = empty.judge
 
 
 def test_a_fact_called_documents_harms_no_metric_that_reads_none() -> None:
