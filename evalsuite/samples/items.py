@@ -69,6 +69,7 @@ class SourceItem:
         return f"{self.path}, {self.where}"
 
     def locate(self, name: str) -> str:
+        """Return the location of a field within the file."""
         return f"{self.where}, field {name!r}".removeprefix(", ")
 
     def make_error(self, found: str, expected: str, name: str = "") -> DatasetError:
@@ -109,12 +110,17 @@ def read_lines(path: Path, expected: str = PUBLISHED, *, at_once: bool = False) 
 def parse_json(
     text: str, path: Path, where: str = "", *, expected: str = "JSON", refuse_surrogates: bool = True
 ) -> Any:
-    """Parse JSON; error messages give `where` as the location of `text` within the file."""
+    """Parse JSON; raise DatasetError if it is malformed or nested too deep, or has a number of thousands of digits.
+
+    Args:
+        where: the location of `text` within the file; empty if `text` is the whole file.
+        expected: what error messages expect in place of a text that is not JSON.
+        refuse_surrogates: whether an escape of a lone surrogate, which cannot be written as UTF-8, is an error.
+    """
     try:
         value = json.loads(text)
         if refuse_surrogates and ("\\ud" in text or "\\uD" in text):
-            # Raise an error if a JSON escape is a lone surrogate, because a surrogate cannot be written as UTF-8.
-            json.dumps(value, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()  # Encoding raises an error for a lone surrogate.
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}, column {error.colno}"
         problem = "the end of the text" if error.pos >= len(text.rstrip()) else repr(text[error.pos : error.pos + 20])
@@ -154,8 +160,9 @@ def read_json_lines(path: Path, expected: str = PUBLISHED, *, refuse_surrogates:
     for number, line in enumerate(read_lines(path, expected), 1):
         if line.strip():
             place = f"line {number}"
-            one = "one JSON object per line"
-            value = parse_json(line, path, place, expected=one, refuse_surrogates=refuse_surrogates)
+            value = parse_json(
+                line, path, place, expected="one JSON object per line", refuse_surrogates=refuse_surrogates
+            )
             yield require_item(value, path, place)
 
 
