@@ -260,7 +260,7 @@ def _read_text_list(item: SourceItem, field: str) -> list[str]:
 
 def _read_answer_text(item: SourceItem) -> str:
     # The leaderboard's test set has no references, so answers to its questions are not scored.
-    if "answer" not in item.fields and item.fields.get("number_answer") in {None, ""}:
+    if "answer" not in item.fields and item.fields.get("number_answer") in (None, ""):
         return ""
     value = item.fields["answer"] if "answer" in item.fields else item.read("answer", str)
     parts = value if isinstance(value, list) else [value]

@@ -184,8 +184,9 @@ def test_a_wrong_field_is_named_with_its_place(tmp_path: Path, changes: dict[str
         samples(written(tmp_path, record(**changes)))
 
 
-def test_a_missing_answer_is_an_error(tmp_path: Path) -> None:
-    raw = record()
+@pytest.mark.parametrize("number", [7.0, [7], {}])
+def test_a_missing_answer_is_an_error(tmp_path: Path, number: Any) -> None:
+    raw = record(number_answer=number)
     del raw["answer"]
     with pytest.raises(DatasetError, match="expected the field 'answer'"):
         samples(written(tmp_path, raw))
