@@ -12,8 +12,9 @@ from typing import Any, Self
 
 from evalsuite.benchmarks.bfcl import make_call_event, make_callable_name
 from evalsuite.core.errors import write_count
+from evalsuite.core.protocols import AGREEMENT
 from evalsuite.core.types import Sample, ToolCall, Transcript
-from evalsuite.samples.items import AGREEMENT, SourceItem, read_json, read_json_lines, read_text
+from evalsuite.samples.items import SourceItem, read_json, read_json_lines, read_text
 
 TOLERANCE = 1e-6  # Maximum difference of scores that count as equal, because checkers write rounded numbers.
 

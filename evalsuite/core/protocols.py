@@ -131,6 +131,10 @@ class Dataset:
     source: str
 
 
+AGREEMENT = "agreement.json"
+"""The file beside a benchmark's data that states how often evalsuite's scorers agree with the benchmark's checker."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """Samples, a solver and scorers, with rules for tallying and showing the scores.

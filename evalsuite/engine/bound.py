@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from evalsuite.core.declarations import format_declaration_place, is_demonstration
 from evalsuite.core.errors import EvalsuiteError, SettingsError, describe_error
 from evalsuite.core.json_codec import find_declared_range
-from evalsuite.core.protocols import AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
+from evalsuite.core.protocols import AGREEMENT, AnySolver, Benchmark, Dataset, JudgedScorer, ModelScorer, Scorer, Setup
 from evalsuite.core.types import Metric, Sample
 from evalsuite.engine.scoring import ScorerGroups, check_benchmark_parts, group_scorers, hash_scorers
 from evalsuite.gateway.faults import FaultInjector
-from evalsuite.samples.items import AGREEMENT
 from evalsuite.samples.lazy import LazySamples, SampleStream
 
 if TYPE_CHECKING:

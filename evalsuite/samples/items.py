@@ -11,7 +11,6 @@ from evalsuite.core.errors import DatasetError, shorten_to_beginning
 from evalsuite.core.json_codec import dumps
 
 T = TypeVar("T")
-AGREEMENT = "agreement.json"  # File that states how often evalsuite's scorers agree with the benchmark's checker.
 NAMES = {
     dict: "an object", list: "a list", str: "a string",
     int: "a whole number", float: "a finite number", bool: "true or false",
