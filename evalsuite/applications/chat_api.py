@@ -32,7 +32,7 @@ class BadRequest(Exception):  # noqa: N818 - becomes an answer, never an error o
 
 @contextmanager
 def refuse_malformed_request(api: str) -> Iterator[None]:
-    """Raise BadRequest instead of the errors that a request of another shape than the API's causes while it is read."""
+    """Raise BadRequest if reading a request fails because the request is not in the format of `api`."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

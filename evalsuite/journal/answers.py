@@ -21,7 +21,7 @@ COPIED_TABLES = ("parts", "requests", "answers", "tool_calls", "outcomes")
 
 
 def compute_oldest_time(max_age: float | None) -> float:
-    """Compute since when an answer must have been stored to be used; None means that answers do not expire."""
+    """Return the earliest time, in seconds since 1970, from which stored answers are used; see `Answers.max_age`."""
     return -math.inf if max_age is None else time.time() - max_age
 
 

@@ -136,7 +136,7 @@ class DirectClient(httpx2.AsyncClient):
 
 
 class RehearsalClient(DirectClient):
-    """Sends nothing: the request of its answer shows what another client would send."""
+    """Sends nothing; its response holds the request that a `DirectClient` would send."""
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         return httpx2.Response(204, request=request)
