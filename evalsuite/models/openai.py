@@ -230,8 +230,6 @@ class OpenAIBackend(protocol.Backend):
             return protocol.UnreachableServer(f"cannot connect to {self.base_url}: {words}{self._describe_proxy()}")
         if any(isinstance(cause, TimeoutError) for cause in causes):
             return protocol.LostAnswer(f"{self.base_url} gave no answer within {self._access.silence_timeout:g} s")
-        if any(isinstance(cause, openai_client.UNREADABLE) for cause in causes):
-            return protocol.WithheldAnswer(f"the answer of {self.base_url} cannot be decompressed: {words}")
         if any(isinstance(cause, openai_client.NETWORK) for cause in causes):
             return protocol.BrokenConnection(f"the connection to {self.base_url} broke: {words}")
         return RequestRefused(f"the call to {self.base_url} could not be made: {words}")

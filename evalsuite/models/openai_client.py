@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import ssl
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from urllib.request import getproxies
 
 import aiohttp
 import httpx2
-from aiohttp.http_exceptions import ContentEncodingError
 from multidict import CIMultiDict
 from openai import APIConnectionError, AsyncAzureOpenAI, AsyncOpenAI, Omit
 from yarl import URL
@@ -38,8 +38,8 @@ KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 30, "TCP_KEEPCNT": 4}
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 """Environment variables that name the trusted certificates; the first that is set counts."""
 
-ACCEPTED = "gzip"  # Without `deflate`, because aiohttp never ends the reading of a truncated answer of this kind.
-DECOMPRESSED = frozenset({ACCEPTED, "identity", ""})
+ACCEPTED = "gzip, deflate"
+DECOMPRESSED_AT_ONCE = 2**20
 COMPRESSION_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
@@ -111,22 +111,22 @@ class DirectClient(httpx2.AsyncClient):
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=context, socket_factory=_open_socket),
                 trust_env=self._proxies,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                # aiohttp never ends a truncated answer in deflate, and loses an answer that has bytes after its end.
+                auto_decompress=False,
             )
         return self._session
 
     async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
-        encoding = response.headers.get("Content-Encoding", "identity").lower()
-        if encoding not in DECOMPRESSED:
-            raise WithheldAnswer(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
+        unpack = _find_decompressor(response.headers.get("Content-Encoding", "identity").lower())
         body = bytearray()
-        # Since version 3.14, aiohttp decompresses in pieces of bounded size.
-        async for piece in response.content.iter_any():
-            body += piece
-            if len(body) > self._max_answer:
-                raise WithheldAnswer(
-                    f"the answer is larger than {self._max_answer / 2**20:g} MiB and was not read to its end "
-                    "(evalsuite_max_answer_mb allows more)"
-                )
+        async for chunk in response.content.iter_any():
+            for piece in unpack(chunk) if unpack else (chunk,):
+                body += piece
+                if len(body) > self._max_answer:
+                    raise WithheldAnswer(
+                        f"the answer is larger than {self._max_answer / 2**20:g} MiB and was not read to its end "
+                        "(evalsuite_max_answer_mb allows more)"
+                    )
         return bytes(body)
 
     async def aclose(self) -> None:
@@ -142,6 +142,25 @@ class RehearsalClient(DirectClient):
         return httpx2.Response(204, request=request)
 
 
+def _find_decompressor(encoding: str) -> Any:
+    """Return a function that decompresses chunks in pieces of bounded size; None if the answer is not compressed."""
+    if encoding in {"identity", ""}:
+        return None
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        raise WithheldAnswer(f"the answer is compressed as {encoding!r:.50}, which was not asked for")
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # `| 32`: detect gzip or zlib by the header.
+
+    def decompress_chunk(chunk: bytes) -> Any:
+        while chunk:
+            try:
+                yield inflate.decompress(chunk, DECOMPRESSED_AT_ONCE)
+            except zlib.error as error:
+                raise WithheldAnswer(f"the answer cannot be decompressed: {error}") from error
+            chunk = inflate.unconsumed_tail
+
+    return decompress_chunk
+
+
 def _open_socket(address: Any) -> socket.socket:
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
@@ -154,7 +173,6 @@ def _open_socket(address: Any) -> socket.socket:
 
 
 NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
-UNREADABLE = ContentEncodingError  # The error of an answer that cannot be decompressed.
 UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ssl.SSLCertVerificationError)
 """Errors of a connection that could not be established, so that nothing was sent."""
 

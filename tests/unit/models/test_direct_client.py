@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import gzip
+import zlib
+from typing import TYPE_CHECKING, Any
 
 import httpx2
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalsuite.models.credentials import Access
-from evalsuite.models.openai_client import DirectClient, RehearsalClient, prepare_call
+from evalsuite.models.openai_client import DirectClient, RehearsalClient, _find_decompressor, prepare_call
+from evalsuite.models.protocol import WithheldAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TIMEOUT = httpx2.Timeout(7.0, connect=3.0, pool=None)
 POST: dict[str, Any] = {
@@ -60,3 +68,32 @@ def test_a_rehearsal_sends_nothing_and_shows_what_would_bear_the_content() -> No
     assert prepared["headers"]["Authorization"] == "Bearer k"
     assert "Content-Length" not in prepared["headers"]
     assert (prepared["timeout"].sock_connect, prepared["timeout"].sock_read) == (3.0, 7.0)
+
+
+GZIP: Callable[[bytes], bytes] = gzip.compress
+COMPRESS = {"gzip": GZIP, "x-gzip": GZIP, "deflate": zlib.compress}
+
+
+def decompress(encoding: str, content: bytes, size: int) -> bytes:
+    unpack = _find_decompressor(encoding)
+    chunks = (content[start : start + size] for start in range(0, len(content), size))
+    return b"".join(piece for chunk in chunks for piece in unpack(chunk))
+
+
+@given(content=st.binary(max_size=3000), encoding=st.sampled_from(sorted(COMPRESS)), size=st.integers(1, 4000))
+def test_a_compressed_answer_is_read_in_chunks_of_any_size_whatever_follows_it(
+    content: bytes, encoding: str, size: int
+) -> None:
+    compressed = COMPRESS[encoding](content)
+    for behind in (b"", b"\0" * 9, b"garbage"):
+        assert decompress(encoding, compressed + behind, size) == content
+
+
+@given(encoding=st.sampled_from(sorted(COMPRESS)), at=st.integers(0, 200), byte=st.integers(0, 255))
+def test_a_damaged_answer_is_withheld_or_read_and_nothing_else(encoding: str, at: int, byte: int) -> None:
+    damaged = bytearray(COMPRESS[encoding](bytes(range(256))))
+    damaged[at % len(damaged)] = byte
+    try:
+        decompress(encoding, bytes(damaged), 100)
+    except WithheldAnswer as error:
+        assert "cannot be decompressed" in str(error)  # noqa: PT017 - most bytes do no harm that can be seen
