@@ -11,7 +11,6 @@ from evalsuite import stats
 from evalsuite.core.types import SHARE, SIGNATURES, has_canary_tag
 from evalsuite.judges.mutations import CORRUPTIONS, TRICKS
 from evalsuite.results.tally import Estimate, Row, Tally, estimate_clustered_mean
-from evalsuite.stats.clustering import group_by_cluster
 
 LabelPair = tuple[float, float]  # People's label and the judge's score.
 NOT_ASKED = "judge_not_asked"  # Key in the facts of a case that its scorer decides without the judge.
@@ -175,6 +174,8 @@ def _estimate_by_jackknife(statistic: Callable[[Sequence[LabelPair]], float], ta
 
     Return None if the statistic is undefined.
     """
+    from evalsuite.stats.clustering import group_by_cluster
+
     pairs, clusters = _pair_labels_with_scores(tally)
     value = statistic(pairs) if pairs else math.nan
     if math.isnan(value):

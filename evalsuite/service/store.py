@@ -98,8 +98,9 @@ class SqliteStore(Answers):
     async def store_completion(self, key: str, request: Request, completion: Completion) -> Completion:
         """Store an answer (see `Answers.store_completion`); an expired answer is replaced."""
         self._database.session = self._numbers.get(CURRENT_CLIENT.get().name)
-        expired = "DELETE FROM answers WHERE key = ? AND created < ?", (key, compute_oldest_time(self.max_age))
-        self._queue.queue_write(lambda db: db.execute(*expired))
+        if self.max_age is not None:
+            expired = "DELETE FROM answers WHERE key = ? AND created < ?", (key, compute_oldest_time(self.max_age))
+            self._queue.queue_write(lambda db: db.execute(*expired))
         return await super().store_completion(key, request, completion)
 
     def record_call_start(self, key: str, reserved: float = 0.0) -> int:
