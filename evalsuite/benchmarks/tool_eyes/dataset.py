@@ -67,49 +67,6 @@ def is_finished(transcript: Transcript) -> bool:
     return bool(transcript.facts["ended"] == "finish")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleScores:
-    """Computes the scores that need no judge, by the formulas of the sample's mode."""
-
-    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
-        """Return `format_alignment`, `reality` and `finished`, each in [0, 1].
-
-        `format_alignment` is the share of valid turns. In the released modes, an unfinished episode has an additional,
-        malformed turn, because the released runner adds one. `reality` is the share of real calls (right tool and
-        parameter names) in a turn, averaged over valid turns; 0 if no turn is valid. In the released modes,
-        `_compute_released_reality` defines it. `finished` is 1 if the model called finish within the limit of turns.
-        """
-        steps, finished = read_steps(transcript), is_finished(transcript)
-        valid = [step for step in steps if step.is_well_formed]
-        if sample.tags["mode"] in RELEASED_MODES:
-            turns = len(steps) if finished else len(steps) + 1
-            reality = _compute_released_reality(sample, steps[:-1] if finished else steps)
-        else:
-            turns = len(steps)
-            real = [sum(map(is_real_call, step.calls)) / max(1, len(step.calls)) for step in valid]
-            reality = sum(real) / len(real) if real else 0.0
-        return {"format_alignment": len(valid) / turns, "reality": reality, "finished": float(finished)}
-
-
-def _compute_released_reality(sample: Sample, steps: Sequence[Step]) -> float:
-    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / calls in valid turns; 0 without calls.
-
-    `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. Once a call
-    has given a required parameter, later calls of the same tool may omit it.
-    """
-    documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
-    due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
-    unknown_tools = wrong_parameters = 0
-    calls = [call for step in steps if step.is_well_formed for call in step.calls]
-    for call in calls:
-        unknown_tools += call["tool"] not in documents
-        if not unknown_tools:
-            due[call["tool"]] -= set(call["arguments"])
-            unknown = set(call["arguments"]) - set(documents[call["tool"]].get("properties", {}))
-            wrong_parameters += bool(due[call["tool"]] or unknown)
-    return 1 - (unknown_tools + wrong_parameters) / len(calls) if calls else 0.0
-
-
 def combine_capabilities(
     parts: Mapping[str, float | None], selection: float, alignment: float, log: Sequence[Mapping[str, Any]]
 ) -> dict[str, float | Score]:
@@ -207,7 +164,7 @@ def load_dataset(setup: Setup) -> Dataset:
         replace(
             query,
             id=query.id if len(setup.modes) == 1 else f"{query.id}-{mode}",
-            # All cases on a query form one cluster, whatever their modes, because their scores are not independent.
+            # All cases of a query form one cluster, whatever their modes, because their scores are not independent.
             tags={**query.tags, "mode": mode, "cluster": query.id},
             metadata={**query.metadata, "documents": [each.plain() for each in documents[query.metadata["subject"]]]},
         )

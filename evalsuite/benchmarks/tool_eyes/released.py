@@ -16,14 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evalsuite.benchmarks.tool_eyes.dataset import (
-    RuleScores,
-    Step,
-    combine_capabilities,
-    is_finished,
-    list_judge_log,
-    read_steps,
-)
+from evalsuite.benchmarks.tool_eyes.dataset import Step, combine_capabilities, is_finished, list_judge_log, read_steps
 from evalsuite.core.errors import DatasetError, SettingsError
 from evalsuite.core.protocols import Model
 from evalsuite.core.types import Completion, Message, Sample, Score, Transcript
@@ -316,9 +309,12 @@ _SCORE = re.compile(r"10|\d")
 
 
 async def judge_capabilities(
-    sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts
+    sample: Sample, transcript: Transcript, judge: Model, prompts: ReleasedPrompts, rules: Mapping[str, float]
 ) -> dict[str, float | Score]:
-    """Return the capabilities that the judge scores, their parts, and `overall`; an unreadable score counts as 0."""
+    """Return the capabilities that the judge scores, their parts, and `overall`; an unreadable score counts as 0.
+
+    `rules` are the scores that need no judge.
+    """
     steps = read_steps(transcript)
     written = [message.content for message in transcript.messages if message.role == "assistant"]
     if not is_finished(transcript):
@@ -348,7 +344,6 @@ async def judge_capabilities(
 
     scores = await asyncio.gather(*(ask_for_score(*question) for question in questions.items()))
     intent, validity, integrity, quality, *matches = scores
-    rules = RuleScores()(sample, transcript)
     # As in the released evaluator, leave out malformed turns other than the last turn.
     last = len(matches) - 1
     counted = [match for at, match in enumerate(matches) if steps[at].is_well_formed or at == last]

@@ -9,7 +9,6 @@ from typing import Any
 from evalsuite.benchmarks.tool_eyes import released
 from evalsuite.benchmarks.tool_eyes.dataset import (
     RELEASED_MODES,
-    RuleScores,
     Step,
     combine_capabilities,
     is_finished,
@@ -36,6 +35,49 @@ def make_scorers(setup: Setup) -> Sequence[Scorer | JudgedScorer]:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleScores:
+    """Computes the scores that need no judge, by the formulas of the sample's mode."""
+
+    def __call__(self, sample: Sample, transcript: Transcript) -> dict[str, float]:
+        """Return `format_alignment`, `reality` and `finished`, each in [0, 1].
+
+        `format_alignment` is the share of valid turns. In the released modes, an unfinished episode has an additional,
+        malformed turn, because the released runner adds one. `reality` is the share of real calls (right tool and
+        parameter names) in a turn, averaged over valid turns; 0 if no turn is valid. In the released modes,
+        `_compute_released_reality` defines it. `finished` is 1 if the model called finish within the limit of turns.
+        """
+        steps, finished = read_steps(transcript), is_finished(transcript)
+        valid = [step for step in steps if step.is_well_formed]
+        if sample.tags["mode"] in RELEASED_MODES:
+            turns = len(steps) if finished else len(steps) + 1
+            reality = _compute_released_reality(sample, steps[:-1] if finished else steps)
+        else:
+            turns = len(steps)
+            real = [sum(map(is_real_call, step.calls)) / max(1, len(step.calls)) for step in valid]
+            reality = sum(real) / len(real) if real else 0.0
+        return {"format_alignment": len(valid) / turns, "reality": reality, "finished": float(finished)}
+
+
+def _compute_released_reality(sample: Sample, steps: Sequence[Step]) -> float:
+    """Compute 1 - (calls of unknown tools + calls with wrong parameters) / calls in valid turns; 0 without calls.
+
+    `steps` excludes the turn that calls finish. Parameters are not checked after the first unknown tool. Once a call
+    has given a required parameter, later calls of the same tool may omit it.
+    """
+    documents = {document["name"]: document["parameters"] for document in reversed(sample.metadata["documents"])}
+    due = {name: set(schema.get("required", ())) for name, schema in documents.items()}
+    unknown_tools = wrong_parameters = 0
+    calls = [call for step in steps if step.is_well_formed for call in step.calls]
+    for call in calls:
+        unknown_tools += call["tool"] not in documents
+        if not unknown_tools:
+            due[call["tool"]] -= set(call["arguments"])
+            unknown = set(call["arguments"]) - set(documents[call["tool"]].get("properties", {}))
+            wrong_parameters += bool(due[call["tool"]] or unknown)
+    return 1 - (unknown_tools + wrong_parameters) / len(calls) if calls else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedCapabilities:
     """Lets a judge score capabilities; `released` holds the authors' questions if a mode of the run uses them."""
 
@@ -43,11 +85,12 @@ class JudgedCapabilities:
 
     async def judged(self, sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
         """Return scores in [0, 1] by name; see `judge_capabilities` in this module and in `released.py`."""
+        rules = RuleScores()(sample, transcript)
         if sample.tags["mode"] in RELEASED_MODES and self.released:
-            scores = await released.judge_capabilities(sample, transcript, judge, self.released)
+            scores = await released.judge_capabilities(sample, transcript, judge, self.released, rules)
             asked, params = repr(self.released.questions), released.JUDGE_PARAMETERS
             return sign_scores(scores, write_signature("tool_eyes:released", [judge], asked, params))
-        scores = await judge_capabilities(sample, transcript, judge)
+        scores = await judge_capabilities(sample, transcript, judge, rules["format_alignment"])
         templates = [
             make_judge_prompt(name, (), "", (), native=native) for name in _CRITERIA for native in (False, True)
         ]
@@ -61,12 +104,14 @@ NOT_RUN = "(this turn was not of the demanded form, so nothing was called)"
 LONGEST_IN_LOG = 200  # Longer observations are replaced by their length in the judge's log.
 
 
-async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Model) -> dict[str, float | Score]:
+async def judge_capabilities(
+    sample: Sample, transcript: Transcript, judge: Model, alignment: float
+) -> dict[str, float | Score]:
     """Return the capabilities that the judge scores, their parts, and `overall`, the mean of all five capabilities.
 
     The judge gets three questions per episode, one per call of a valid turn, and one about the answer. In modes that
     demand thoughts, calls without a thought are not judged. Without a valid turn, `match` is missing. In an unfinished
-    episode, `quality` is missing.
+    episode, `quality` is missing. `alignment` is the score `format_alignment`.
     """
     documents, steps = sample.metadata["documents"], read_steps(transcript)
     native = sample.tags["mode"] == "functions"  # In this mode, a call needs no thought.
@@ -98,7 +143,6 @@ async def judge_capabilities(sample: Sample, transcript: Transcript, judge: Mode
             turns.append([sum(values) / max(1, len(values)) for values in (matches, products)])
     match, selection = (sum(column) / len(turns) for column in zip(*turns, strict=True)) if turns else (None, 0.0)
     parts = {name: answers.get(name) for name in ("intent", "validity", "integrity", "match", "quality")}
-    alignment = RuleScores()(sample, transcript)["format_alignment"]
     return combine_capabilities({**parts, "match": match}, selection, alignment, log)
 
 

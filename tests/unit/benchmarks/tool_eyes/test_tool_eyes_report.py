@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import f_oneway, pearsonr
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, RuleScores, load_dataset
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load_dataset
 from evalsuite.benchmarks.tool_eyes.report import FAULTS, average_by_sample
+from evalsuite.benchmarks.tool_eyes.scoring import RuleScores
 from evalsuite.core.protocols import Setup
 from evalsuite.core.types import Record, Transcript
 from evalsuite.output.reports.markdown import render_sections

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalsuite.benchmarks.tool_eyes import TOOL_EYES
-from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, RuleScores, load_dataset
+from evalsuite.benchmarks.tool_eyes.dataset import CAPABILITIES, load_dataset
 from evalsuite.benchmarks.tool_eyes.episodes import read_example_episodes
-from evalsuite.benchmarks.tool_eyes.scoring import NOT_RUN, JudgedCapabilities, make_judge_prompt, parse_score
+from evalsuite.benchmarks.tool_eyes.scoring import (
+    NOT_RUN,
+    JudgedCapabilities,
+    RuleScores,
+    make_judge_prompt,
+    parse_score,
+)
 from evalsuite.core.errors import JudgeError
 from evalsuite.core.protocols import JudgedScorer, Setup
 from evalsuite.core.types import Completion, Score, ToolCall
