@@ -57,6 +57,17 @@ def _count_label_pairs(a: Labels, b: Labels) -> Counter[tuple[Hashable, Hashable
     return Counter(zip(convert_labels(a, "a"), convert_labels(b, "b"), strict=True))
 
 
+def compute_kappa_replicates(a: Labels, b: Labels, clusters: Sequence[Hashable]) -> tuple[float, list[float]]:
+    """Compute Cohen's kappa, and its values when one cluster after another is left out.
+
+    Values are nan where kappa is undefined. Clusters come in the order of their first items.
+    """
+    counts = _count_label_pairs(a, b)
+    # Counts less those of a cluster take the same time for any number of items.
+    groups = group_by_cluster(list(zip(a, b, strict=True)), clusters)
+    return _compute_kappa(counts), [_compute_kappa(counts - Counter(group)) for group in groups]
+
+
 def _compute_kappa(counts: Counter[tuple[Hashable, Hashable]]) -> float:
     """Compute kappa from the number of items with each pair of labels."""
     of_first, of_second, n = Counter[Hashable](), Counter[Hashable](), counts.total()
@@ -86,16 +97,12 @@ def clustered_kappa(a: Labels, b: Labels, *, clusters: Labels | None = None, con
     Raises:
         ValueError: an argument is invalid for `cohen_kappa`, or the confidence is outside of (0, 1).
     """
-    counts, groups = _count_label_pairs(a, b), list(range(len(a))) if clusters is None else list(clusters)
-    value = _compute_kappa(counts)
+    groups = list(range(len(a))) if clusters is None else list(clusters)
+    value, replicates = compute_kappa_replicates(a, b, groups)
     if math.isnan(value) or len(set(groups)) < 3:
         return Kappa(value, math.nan, math.nan, len(a))
     if value == 1.0:
         return Kappa(value, kappa_lower_bound(a, b, clusters=groups, confidence=confidence), 1.0, len(a))
-    # Counts less those of a cluster take the same time for any number of items.
-    replicates = [
-        _compute_kappa(counts - Counter(group)) for group in group_by_cluster(list(zip(a, b, strict=True)), groups)
-    ]
     found = compute_jackknife_interval(value, replicates, confidence=confidence)
     # Without a jackknife interval (for example if all replicates are equal), start from kappa's whole range.
     low, high = (-1.0, 1.0) if math.isnan(found.low) else (found.low, found.high)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsuite.stats import mean_interval
+from evalsuite.stats import cohen_kappa, mean_interval
+from evalsuite.stats.agreement import compute_kappa_replicates
 from evalsuite.stats.clustering import jackknife_interval
 
 
@@ -56,3 +57,15 @@ def test_a_confidence_that_is_no_probability_is_refused() -> None:
 @pytest.mark.parametrize("clusters", [2, 10, 1000])
 def test_clusters_that_agree_have_no_interval_of_zero_width(clusters: int) -> None:
     assert math.isnan(jackknife_interval([[1.0]] * clusters, mean).low)
+
+
+LABELLED = st.lists(st.tuples(*[st.sampled_from("abc")] * 2, st.integers(0, 4)), min_size=1, max_size=12)
+
+
+@given(LABELLED)
+def test_kappa_without_a_cluster_is_that_of_the_other_items(items: list[tuple[str, str, int]]) -> None:
+    one, other, clusters = (list(side) for side in zip(*items, strict=True))
+    rest = [[item for item in items if item[2] != left_out] for left_out in dict.fromkeys(clusters)]
+    wanted = [cohen_kappa([a for a, _, _ in some], [b for _, b, _ in some]) if some else math.nan for some in rest]
+    value, replicates = compute_kappa_replicates(one, other, clusters)
+    assert repr([value, *replicates]) == repr([cohen_kappa(one, other), *wanted])

@@ -16,6 +16,7 @@ from evalsuite.results.tally import Estimate
 if TYPE_CHECKING:
     from evalsuite.stats.correlation import Variables
 
+Replicated = tuple[float, Sequence[float]]  # A statistic, and its values when one cluster after another is left out.
 Gain = tuple[Estimate | None, float | None]
 """A gain with its interval, and the p-value for a gain of zero; None if they are undefined."""
 
@@ -118,10 +119,11 @@ def tabulate_corrected_means(title: str, means: Sequence[tuple[str, CorrectedMea
     return Table(title, columns, [(judge, *one) for judge, one in means], note)
 
 
-def _estimate_gain(value: float, replicates: Sequence[float], case_count: int) -> Gain:
-    """Return a gain (how much one judge improves on another) with its jackknife interval, and the gain's p-value."""
+def _estimate_gain(before: Replicated, after: Replicated, *, case_count: int) -> Gain:
+    """Estimate how much higher a statistic is for one judge (`after`) than for another (`before`), by a jackknife."""
     from evalsuite.stats.clustering import compute_jackknife_interval, compute_jackknife_pvalue
 
+    value, replicates = after[0] - before[0], [two - one for one, two in zip(before[1], after[1], strict=True)]
     interval, pvalue = compute_jackknife_interval(value, replicates), compute_jackknife_pvalue(value, replicates)
     return Estimate.of(value, interval.low, interval.high, case_count), None if math.isnan(pvalue) else pvalue
 
@@ -134,26 +136,13 @@ def compare_verdicts(
     Returns:
         The gain of `other` over `one` in accuracy with its p-value, then the gain in Cohen's kappa with its p-value.
     """
+    from evalsuite.stats.agreement import compute_kappa_replicates
     from evalsuite.stats.paired import compute_paired_pvalue
 
     before, after = (list(map(float, map(eq, people, verdicts))) for verdicts in (one, other))
     gained = (math.fsum(after) - math.fsum(before)) / len(people)
-    answers = list(zip(people, one, other, strict=True))
-    without = [
-        _compute_kappa_difference(
-            [both for both, cluster in zip(answers, clusters, strict=True) if cluster != left_out]
-        )
-        for left_out in dict.fromkeys(clusters)
-    ]
-    in_kappa = _estimate_gain(_compute_kappa_difference(answers), without, len(answers))
-    return gained, compute_paired_pvalue(before, after, clusters), *in_kappa
-
-
-def _compute_kappa_difference(answers: Sequence[tuple[Hashable, Hashable, Hashable]]) -> float:
-    if not answers:
-        return math.nan
-    people, one, other = zip(*answers, strict=True)
-    return stats.cohen_kappa(people, other) - stats.cohen_kappa(people, one)
+    kappas = (compute_kappa_replicates(people, verdicts, clusters) for verdicts in (one, other))
+    return gained, compute_paired_pvalue(before, after, clusters), *_estimate_gain(*kappas, case_count=len(people))
 
 
 def compare_correlations(one: Variables, other: Variables, clusters: Sequence[Hashable]) -> Gain:
@@ -164,8 +153,8 @@ def compare_correlations(one: Variables, other: Variables, clusters: Sequence[Ha
     """
     from evalsuite.stats.correlation import compute_rank_replicates
 
-    (before, least), (after, most) = (compute_rank_replicates(each, clusters, "spearman") for each in (one, other))
-    return _estimate_gain(after - before, [two - first for first, two in zip(least, most, strict=True)], len(clusters))
+    rhos = (compute_rank_replicates(variables, clusters, "spearman") for variables in (one, other))
+    return _estimate_gain(*rhos, case_count=len(clusters))
 
 
 def tabulate_ratings(title: str, outcomes: Sequence[tuple[str, str, float]], clusters: Sequence[str]) -> Table | None:
