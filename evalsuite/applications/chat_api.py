@@ -130,7 +130,7 @@ class ChatRequest:
     left_out: tuple[str, ...] = ()
 
 
-@refuse_malformed_request("chat completions")
+@refuse_malformed_request("the chat completions API")
 def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     """Read a request of the chat completions API."""
     if body.get("n") not in (None, 1):

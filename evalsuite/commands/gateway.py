@@ -65,14 +65,14 @@ SHARED = (
 )
 def run_gateway(options: Namespace) -> int:
     """Serve until a signal arrives."""
-    from evalsuite.models.choice import import_functions_from
+    from evalsuite.models.choice import make_functions_importable
     from evalsuite.service.serving import serve_until_signal
 
     if not options.max_age >= 0:
         raise SettingsError(f"--max-age {options.max_age}: it must be a number of hours of at least 0, or inf")
     if not 0 <= options.port < 2**16:
         raise SettingsError(f"--port {options.port}: it must be a number from 0 (any free port) to 65535")
-    import_functions_from(Path.cwd(), *options.model)
+    make_functions_importable(Path.cwd(), *options.model)
     asyncio.run(serve_until_signal(options, make_settings({name: getattr(options, name) for name in SHARED})))
     return 0
 

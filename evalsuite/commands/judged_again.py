@@ -21,7 +21,7 @@ from evalsuite.judges.judgements import PREFERENCE
 from evalsuite.judges.prompts import SYSTEM_PROMPT, mark_sections
 from evalsuite.judges.rubrics import Rubric
 from evalsuite.judges.scorers import JudgeScorer
-from evalsuite.models.choice import import_functions_from, open_backend
+from evalsuite.models.choice import make_functions_importable, open_backend
 from evalsuite.models.function import FunctionBackend
 from evalsuite.output.reports.judges.certificate import JudgeResults
 from evalsuite.results.judge_labels import NOT_ASKED
@@ -101,7 +101,7 @@ async def rejudge_answers(
 
 def _open_judge_gateway(settings: Settings, store: Path) -> Gateway:
     judge = settings.judge_model or ""
-    import_functions_from(Path.cwd(), judge)
+    make_functions_importable(Path.cwd(), judge)
     try:
         open_backend(judge, settings.judge_base_url, make_credentials(settings)).check()
     except (SettingsError, BackendUnavailable) as error:

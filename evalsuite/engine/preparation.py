@@ -24,7 +24,7 @@ from evalsuite.core.settings import (
     restore_settings,
 )
 from evalsuite.engine.checks import check_given_options, check_reports_folder, find_default_model, print_progress
-from evalsuite.models.choice import CODE, import_functions_from
+from evalsuite.models.choice import CODE, make_functions_importable
 
 if TYPE_CHECKING:
     from evalsuite.decisions.quarantine import Quarantine
@@ -89,7 +89,7 @@ def prepare_run(
     settings, selection = adopt_earlier_run(settings, root / settings.reports, selection)
     lease = _lock_resumed_run(settings)
     try:
-        import_functions_from(root, settings.model, settings.judge_model, settings.user_model)
+        make_functions_importable(root, settings.model, settings.judge_model, settings.user_model)
         if runs_cases:
             _build_program_environment(settings)
             if "reports" in settings.given:

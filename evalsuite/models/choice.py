@@ -59,7 +59,7 @@ def open_backend(model: str, base_url: str | None = None, credentials: Credentia
         raise SettingsError(f"--model {model}: {target} raised {describe_error(error)}") from error
 
 
-def import_functions_from(folder: Path, *models: str | None) -> None:
+def make_functions_importable(folder: Path, *models: str | None) -> None:
     """Make a folder's modules importable if a model is a Python function, because its module may be in this folder."""
     if any((model or "").startswith(CODE) for model in models) and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

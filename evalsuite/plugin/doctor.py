@@ -20,7 +20,7 @@ import pytest
 from evalsuite.core.errors import EvalsuiteError, SandboxUnavailable, SettingsError, describe_exception
 from evalsuite.core.settings import OWN_PACKAGES, Settings
 from evalsuite.engine.checks import NO_MODEL, find_default_model
-from evalsuite.models.choice import import_functions_from, open_backend
+from evalsuite.models.choice import make_functions_importable, open_backend
 from evalsuite.plugin.items import list_cases
 from evalsuite.plugin.options import read_config_settings
 from evalsuite.plugin.pytest_internals import collect_items
@@ -195,7 +195,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int:
         settings = read_config_settings(config)
     except EvalsuiteError as error:
         raise pytest.UsageError(str(error)) from error
-    import_functions_from(config.rootpath, settings.model, settings.judge_model, settings.user_model)
+    make_functions_importable(config.rootpath, settings.model, settings.judge_model, settings.user_model)
     findings = check_machine(settings, config.rootpath, needs_sandbox=not config.getoption("doctor_without_programs"))
     if any(finding.subject == SANDBOX and finding.fault for finding in findings):
         cases = list_cases(collect_items(config))

@@ -257,7 +257,7 @@ class Workspace:
         check: Check | None = None,
         skip: int = 0,
     ) -> None:
-        """Run a query, in which `$dump` stands for the table of a dump's lines, with columns of these types.
+        """Run a query, in which `$dump` stands, once, for the table of a dump's lines, with columns of these types.
 
         The first `skip` lines are left out. If the query fails, raise an error that names the first line that `check`
         calls malformed.
@@ -345,7 +345,7 @@ def read_triples(workspace: Workspace, query: str, path: Path) -> None:
 
 
 def encode_tsv_rows(rows: Iterable[Sequence[str | int | None]]) -> Iterator[bytes]:
-    """Yield blocks of tab-separated lines; the cells must not contain tabs and line ends."""
+    """Yield blocks of tab-separated lines; the cells must not contain tabs or line ends."""
     rows = iter(rows)
     while batch := list(islice(rows, 1000)):
         lines = ("\t".join("\\N" if value is None else str(value) for value in row) for row in batch)
